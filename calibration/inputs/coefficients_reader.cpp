@@ -25,6 +25,7 @@
 #include "core/suggest.hpp"
 #include "core/yaml_node.hpp"
 #include "model_zoo/files/bundled_name.hpp"
+#include "model_zoo/files/canonical_name.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/model.hpp"
 #include "model_zoo/operations/registry.hpp"

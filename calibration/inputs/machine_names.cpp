@@ -137,7 +137,7 @@ constexpr auto absent_kinds = std::to_array<AbsentKind>({
 constexpr auto maker_words =
     std::to_array<std::string_view>({"nvidia", "geforce", "tesla", "amd",    "instinct", "intel",    "huawei",     "google",
                                      "cloud",  "amazon",  "aws",   "azure",  "oracle",   "standard", "generation", "edition",
-                                     "gpu",    "gpus",    "hgx",   "radeon", "graphics", "r",        "tm"});
+                                     "gpu",    "gpus",    "hgx",   "radeon", "graphics", "gcp",      "r",          "tm"});
 /// Words for the socket, the kind of memory and the cooling of a GPU: `NVIDIA A100-SXM4-80GB`, `NVIDIA H100 80GB HBM3`,
 /// `NVIDIA B300 SXM6 AC`.
 constexpr auto form_words = std::to_array<std::string_view>(
@@ -170,7 +170,7 @@ std::vector<std::string> words_of(std::string_view name) {
 /// Words for a number of devices before a name: `dual 4090`.
 constexpr auto count_words = std::to_array<std::string_view>({"single", "dual", "quad"});
 
-/// Removes the number of devices before a name: `8xH100`, `8x H100`, `8 * H100`, `dual 4090`.
+/// Removes the number of devices before a name: `8xH100`, `8x H100`, `8 * H100`, `4GPUs A40`, `dual 4090`.
 void remove_count(std::vector<std::string>& words) {
   if (words.empty()) return;
   if (words.size() > 1 && std::find(count_words.begin(), count_words.end(), words.front()) != count_words.end()) {
@@ -182,7 +182,7 @@ void remove_count(std::vector<std::string>& words) {
   if (end == words.front().begin()) return;
   if (rest.size() > 1 && rest.front() == 'x') {
     words.front() = rest.substr(1);
-  } else if (words.size() > 1 && (rest.empty() || rest == "x")) {
+  } else if (words.size() > 1 && (rest.empty() || rest == "x" || rest == "gpu" || rest == "gpus")) {
     words.erase(words.begin());
     if (words.size() > 1 && words.front() == "x") words.erase(words.begin());
   }

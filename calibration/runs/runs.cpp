@@ -22,6 +22,7 @@
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 #include "model_zoo/files/bundled_name.hpp"
+#include "model_zoo/files/canonical_name.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/model.hpp"
 

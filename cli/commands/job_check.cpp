@@ -27,6 +27,7 @@
 #include "core/source_text.hpp"
 #include "core/yaml_node.hpp"
 #include "model_zoo/files/bundled_name.hpp"
+#include "model_zoo/files/canonical_name.hpp"
 #include "model_zoo/files/dataset.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/model.hpp"

@@ -72,6 +72,7 @@ std::span<const ArgumentRow> launcher_rows() {
       {"--job.config_file", ConfigField::trainer_file},
       {"--config_file", ConfigField::trainer_file},
       {"--config", ConfigField::trainer_file},
+      {"--yaml-cfg", ConfigField::trainer_file},          // Megatron-LM's
       weak({"python:-file", ConfigField::trainer_file}),  // a file among other arguments, which the program may write
   });
   return rows;

@@ -105,8 +105,6 @@ constexpr auto harmless = argument_names("*");
 
 constexpr auto other_model = "name the trained model with --model; the other keys of the file are used";
 constexpr auto name_trained = "give the configuration of the training instead";
-constexpr auto takes_rest = "its degree follows from the number of devices, which only data axes may do here";
-constexpr auto write_degree = "write the degree in place of -1";
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"base_config", "it generates text", name_trained, false, "*inference*"},
     {"base_config", "its training is not pre-training", name_trained, false, "*rl.yml *grpo* *dpo* *distillation*"},
@@ -120,9 +118,6 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"use_multimodal", "a vision model is trained as well", other_model, true},
     {"ici_pipeline_parallelism", "its circular pipelines are not predicted",
      "write the plan as options: --strategy, --degrees and --schedule", false, "", "1"},
-    {"ici_tensor_parallelism", takes_rest, write_degree, false, "-1"},
-    {"ici_context_parallelism", takes_rest, write_degree, false, "-1"},
-    {"ici_expert_parallelism", takes_rest, write_degree, false, "-1"},
     {"ici_diloco_parallelism", "its replicas exchange weights only after many steps", "set it to 1", false, "", "1"},
     {"ici_autoregressive_parallelism", "it generates text", name_trained, false, "", "1"},
 });

@@ -84,11 +84,11 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::precision, "bf16
                                                   {ConfigField::sequence, "2048"},
                                                   {ConfigField::optimizer, "adamw"}});
 
-constexpr auto not_modelled =
-    argument_names("parallelism.enable_async_tensor_parallel", "parallelism.enable_compiled_autograd",
-                   "parallelism.disable_loss_parallel", "parallelism.pipeline_parallel_schedule_csv",
-                   "parallelism.pipeline_parallel_split_points", "optimizer.early_step_in_backward",
-                   "float8.enable_fsdp_float8_all_gather", "quantize.linear.float8.enable_fsdp_float8_all_gather");
+constexpr auto not_modelled = argument_names(
+    "parallelism.enable_async_tensor_parallel", "parallelism.enable_compiled_autograd", "parallelism.disable_loss_parallel",
+    "parallelism.pipeline_parallel_schedule_csv", "parallelism.pipeline_parallel_split_points",
+    "parallelism.module_fqns_per_model_part", "optimizer.early_step_in_backward", "float8.enable_fsdp_float8_all_gather",
+    "quantize.linear.float8.enable_fsdp_float8_all_gather");
 
 constexpr auto missing = std::to_array<MissingValue>({
     {ConfigField::fp8, "fp8 needs torchao, which this file does not set up"},

@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -21,6 +18,7 @@
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 #include "model_zoo/files/bundled_name.hpp"
+#include "model_zoo/files/canonical_name.hpp"
 #include "model_zoo/files/catalogue.hpp"
 #include "model_zoo/files/changed_input.hpp"
 #include "model_zoo/files/model_reader.hpp"
@@ -254,42 +252,6 @@ Model read_model(const YamlNode& root, const std::optional<YamlNode>& values = {
   }
 }
 
-/// Returns a key like name_key that also contains the dots inside numbers: `gpt31.3b` of `gpt3-1.3B`.
-std::string number_key(std::string_view name) {
-  const auto is_digit = [&name](std::size_t at) { return at < name.size() && name[at] >= '0' && name[at] <= '9'; };
-  std::string key;
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    key += name_key(name.substr(i, 1));
-    if (name[i] == '.' && i > 0 && is_digit(i - 1) && is_digit(i + 1)) key += '.';
-  }
-  return key;
-}
-
-/// A published spelling of a bundled model's name.
-struct Alias {
-  std::string spelling;
-  std::string_view model;
-};
-
-std::vector<Alias> read_aliases() {
-  std::vector<Alias> aliases;
-  for (const CatalogueEntry& entry : model_catalogue()) {
-    for (const std::string& alias : entry.aliases) aliases.push_back({alias, entry.name});
-  }
-  return aliases;
-}
-
-const std::vector<Alias>& known_aliases() {
-  static const std::vector<Alias> aliases = read_aliases();
-  return aliases;
-}
-
-/// Returns whether a name is exactly a published spelling. Some published spellings look like a path, such as ViT-B/16.
-bool is_alias(std::string_view name) {
-  return std::any_of(known_aliases().begin(), known_aliases().end(),
-                     [name](const Alias& alias) { return alias.spelling == name; });
-}
-
 /// Returns a model that is defined only by a family and the values in its name. Throws Error if a
 /// value is missing or unknown.
 YamlNode model_of_family(const EmbeddedFile& family, const YamlNode& values) {
@@ -332,7 +294,7 @@ void refuse_configuration(const std::string& name) {
 /// Loads the file at the path `name`, or the bundled file of this name. If the name contains
 /// `values`, it may also be the name of a family.
 YamlNode load_file(const std::string& name, const std::optional<YamlNode>& values) {
-  if (is_path(name) && !is_alias(name)) {
+  if (is_path(name) && !is_published_spelling(name)) {
     std::error_code unknown;
     // A model of a Hugging Face repository has to be bundled, because the program does not access the network.
     if (is_hub_name(name) && !std::filesystem::exists(name, unknown)) {
@@ -358,62 +320,6 @@ std::vector<std::string> model_names() {
   std::vector<std::string> names;
   for (const EmbeddedFile& file : bundled_models()) names.emplace_back(file.name);
   return names;
-}
-
-namespace {
-
-/// The bundled models by the keys of their names and published spellings.
-using ModelsByKey = std::unordered_map<std::string, std::string_view>;
-ModelsByKey models_by(std::string (*key_of)(std::string_view)) {
-  ModelsByKey models;
-  for (const EmbeddedFile& file : bundled_models()) models.emplace(key_of(file.name), file.name);
-  for (const Alias& alias : known_aliases()) models.emplace(key_of(alias.spelling), alias.model);
-  return models;
-}
-
-/// Returns the bundled model that one of these spellings names, the first spelling that does; else nothing.
-std::optional<std::string> model_spelled(const std::vector<std::string>& spellings) {
-  // A dot in a number counts first: `GPT-3 13B` is not `gpt3-1.3b`.
-  static const std::pair<std::string (*)(std::string_view), ModelsByKey> keys[] = {{number_key, models_by(number_key)},
-                                                                                   {name_key, models_by(name_key)}};
-  for (const auto& [key_of, models] : keys) {
-    for (const std::string& spelling : spellings) {
-      if (const auto found = models.find(key_of(spelling)); found != models.end()) return std::string(found->second);
-    }
-  }
-  return std::nullopt;
-}
-
-/// Returns the bundled model of a name that ends with the model's number of parameters, which its own name leaves out:
-/// `DeepSeek V3 671B`. Published sizes are rounded, and some leave embeddings out.
-std::optional<std::string> model_of_size(const std::vector<std::string>& spellings) {
-  constexpr double most_rounding = 0.05;
-  for (const std::string& spelling : spellings) {
-    const std::size_t at = spelling.find_last_of(" -_");
-    if (at == std::string::npos || at == 0) continue;
-    char* end = nullptr;
-    const double number = std::strtod(spelling.c_str() + at + 1, &end);
-    const std::string_view unit = end;
-    const double size = number * (unit == "t" ? 1e12 : unit == "b" ? 1e9 : unit == "m" ? 1e6 : 0);
-    if (size <= 0) continue;
-    const std::optional<std::string> model = model_spelled({spelling.substr(0, at)});
-    if (!model) continue;
-    for (const CatalogueEntry& entry : model_catalogue()) {
-      if (entry.name == *model && std::abs(static_cast<double>(entry.parameters) / size - 1) <= most_rounding) return model;
-    }
-  }
-  return std::nullopt;
-}
-
-}  // namespace
-
-std::string canonical_model_name(std::string_view name) {
-  if (find_file(bundled_models(), name) != nullptr) return std::string(name);
-  if (name.empty() || name.size() > YamlNode::max_name) return std::string(name);
-  std::vector<std::string> spellings = plainer_spellings(name);
-  spellings.emplace(spellings.begin(), name);
-  if (std::optional<std::string> model = model_spelled(spellings)) return *std::move(model);
-  return model_of_size(spellings).value_or(std::string(name));
 }
 
 namespace {

@@ -26,8 +26,5 @@ namespace ddl {
 [[nodiscard]] Model load_model(const std::string& name, std::optional<std::int64_t> sequence = {});
 /// Parses a model file; `origin` is printed in errors.
 [[nodiscard]] Model parse_model(std::string text, std::string origin);
-/// Returns the bundled name for a published spelling (`ResNet50`, `VGG16`, `MegatronLM-2.5B`); any
-/// other name is returned unchanged.
-[[nodiscard]] std::string canonical_model_name(std::string_view name);
 
 }  // namespace ddl

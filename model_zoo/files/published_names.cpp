@@ -198,6 +198,7 @@ std::optional<HeadOfTag> head_of_tag(std::string_view name) {
 std::vector<std::string> plainer_spellings(std::string_view name) {
   if (is_hub_name(name)) name.remove_prefix(name.find('/') + 1);
   std::string plain = lower_case(name);
+  std::replace(plain.begin(), plain.end(), ' ', '-');
   if (plain.starts_with("meta-")) plain.erase(0, 5);
   std::vector<std::string> spellings{plain};
   const auto shorten = [&spellings](std::string_view ending) {
@@ -212,7 +213,7 @@ std::vector<std::string> plainer_spellings(std::string_view name) {
   while (std::any_of(silent_endings.begin(), silent_endings.end(), shorten) || undate()) {}
   // Llama 3.1 has the sizes of Llama 3.
   const std::string last = spellings.back();
-  for (const std::string_view start : {"llama-3.1-", "llama3.1-", "llama3.1_", "llama3.1 "}) {
+  for (const std::string_view start : {"llama-3.1-", "llama3.1-", "llama3.1_"}) {
     if (last.starts_with(start)) spellings.push_back("llama3-" + last.substr(start.size()));
   }
   add_timm_spellings(plain, spellings);

@@ -18,6 +18,7 @@
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 #include "model_zoo/files/bundled_name.hpp"
+#include "model_zoo/files/canonical_name.hpp"
 #include "model_zoo/files/catalogue.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/files/published_names.hpp"
@@ -35,8 +36,8 @@ struct AbsentKind {
   std::string_view words, are, nearest;
 };
 constexpr auto absent_kinds = std::to_array<AbsentKind>({
-    {"alphafold openfold evoformer boltz chai protenix rosettafold esmfold",
-     "networks that attend to pairs of residues are not bundled", "esm2-3b, esm2-650m"},
+    {"alphafold openfold boltz chai protenix rosettafold esmfold", "whole predictors of structures are not bundled",
+     "evoformer, which is the trunk of AlphaFold 2, and esm2-3b"},
     {"mace nequip allegro gemnet dimenet equiformer painn uma", "equivariant networks of atoms are not bundled", "schnet"},
     {"pangu climax gencast aifs aurora fuxi", "this weather model is not bundled", "graphcast, fourcastnet"},
     {"openvla pi0 gr00t smolvla octo", "models that predict actions of robots are not bundled",
@@ -209,13 +210,20 @@ std::optional<std::string> meant_by(std::string_view name, const std::vector<std
   return std::nullopt;
 }
 
-/// Returns the bundled architecture of a name of timm with a tag, `resnet50.a1_in21k`; else nothing.
+/// Returns the bundled architecture of a name of timm with a tag, `resnet50.a1_in21k`, or with the ending of earlier
+/// versions, `vit_base_patch16_224_in21k`; else nothing.
 std::string architecture_of(std::string_view name) {
-  const std::string_view architecture = name.substr(0, name.find('.'));
+  constexpr auto endings =
+      std::to_array<std::string_view>({"_miil_in21k", "_in21k", "_in22k", "_22k", "_22kft1k", "_in22ft1k", "_dino"});
+  const auto ending =
+      std::find_if(endings.begin(), endings.end(), [&](std::string_view each) { return name.ends_with(each); });
+  const bool has_ending = ending != endings.end() && name.find('.') == std::string_view::npos;
+  const std::string_view architecture =
+      has_ending ? name.substr(0, name.size() - ending->size()) : name.substr(0, name.find('.'));
   if (architecture.size() == name.size() || architecture.empty()) return {};
   // A digit behind the dot continues a version: `DeepSeek-V3.2` has no tag.
   const std::string_view tag = name.substr(architecture.size() + 1);
-  if (tag.empty() || (tag.front() >= '0' && tag.front() <= '9')) return {};
+  if (tag.empty() || (!has_ending && tag.front() >= '0' && tag.front() <= '9')) return {};
   const std::string model = canonical_model_name(architecture);
   const std::vector<std::string> names = model_names();
   return std::find(names.begin(), names.end(), model) != names.end() ? model : std::string();

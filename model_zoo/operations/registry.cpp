@@ -73,7 +73,7 @@ std::span<const OperationKind> operation_kinds() {
       {"scatter", "tokens", {"tokens"}, read_scatter},
       {"select", "token", {"token"}, read_select},
       {"shift", "", {}, read_shift},
-      {"similarities", "", {}, read_similarities},
+      {"similarities", "", {"groups"}, read_similarities},
       {"slice", "", {"first", "channels", "tokens"}, read_slice},
       {"softmax", "", {}, read_softmax},
       {"space_to_depth", "block", {"block"}, read_space_to_depth},

@@ -15,8 +15,10 @@ namespace {
 /// factor of each head [Liu et al., "Swin transformer V2", CVPR 2022].
 /// axes: products of each query with a trained vector for each relative position along each axis, the same for all heads
 /// [Li et al., "MViTv2", CVPR 2022; Kirillov et al., "Segment anything", ICCV 2023].
-enum class Positions { table, perceptron, axes, none };
-constexpr auto position_names = std::to_array<std::string_view>({"table", "perceptron", "axes", "none"});
+/// pairs: another layer makes a bias for each head and pair of positions, the same for all windows [Jumper et al.,
+/// "AlphaFold", Nature 596 (2021), supplement, algorithm 7].
+enum class Positions { table, perceptron, axes, pairs, none };
+constexpr auto position_names = std::to_array<std::string_view>({"table", "perceptron", "axes", "pairs", "none"});
 /// Hidden features of the perceptron of Swin V2.
 constexpr std::int64_t perceptron_features = 512;
 
@@ -74,6 +76,7 @@ class WindowAttention final : public Operation {
         return (window_.rank + 1) * perceptron_features + heads * (perceptron_features + 1);
       case Positions::axes:
         return axis_positions() * head_size_;
+      case Positions::pairs:
       case Positions::none:
         return 0;
     }
@@ -88,6 +91,7 @@ class WindowAttention final : public Operation {
       case Positions::perceptron:
         return 2 * area() * area() + window_.rank * relative_positions();
       case Positions::axes:
+      case Positions::pairs:
       case Positions::none:
         return 0;
     }
@@ -113,9 +117,9 @@ class WindowAttention final : public Operation {
     }
     if (pass == Pass::backward_data) {
       // Each of the two products has two gradients. The softmax reads its output and a gradient,
-      // and writes a gradient. Additions pass the gradient on.
-      work.flops = 2 * (2 * macs(inputs, output) + 5 * scores);
-      work.activation_items = 2 * items(inputs.front()) + 2 * items(output) + 7 * scores + copies;
+      // and writes a gradient. Additions pass the gradient on; biases of pairs have the sum over all windows.
+      work.flops = 2 * (2 * macs(inputs, output) + 5 * scores) + summed(output);
+      work.activation_items = 2 * items(inputs.front()) + 2 * items(output) + 7 * scores + copies + summed(output);
       return work;
     }
     // The gradient of the table is the sum of the gradients of the scores over the windows.
@@ -160,7 +164,7 @@ class WindowAttention final : public Operation {
     kernels.push_back(product(head, side, read * 2 / 3));
     kernels.push_back(product(head, side, read * 2 / 3));
     kernels.push_back(separate_copies(pass, output));
-    kernels.push_back({.flops = 2 * of_axes, .activation_items = copied_items(output)});
+    kernels.push_back({.flops = 2 * of_axes + summed(output), .activation_items = copied_items(output) + summed(output)});
     return kernels;
   }
 
@@ -202,6 +206,10 @@ class WindowAttention final : public Operation {
   [[nodiscard]] double additions() const {
     if (settings_.positions == Positions::none) return 0;
     return settings_.positions == Positions::axes ? real(window_.rank) : 1;
+  }
+  /// Returns the gradients of scores that biases of pairs sum over windows.
+  [[nodiscard]] double summed(const TensorShape& output) const {
+    return settings_.positions == Positions::pairs ? score_items(output) : 0;
   }
   /// Returns the elements that cosines read and write: queries and keys are divided by their lengths.
   [[nodiscard]] double position_traffic(const TensorShape& output) const {

@@ -317,9 +317,31 @@ void choose_choices(ConfiguredOptions& options, const Configuration& configurati
 }
 
 std::int64_t configured_degree(const Configuration& configuration, ConfigField axis) {
-  // Some tools write 0 for a degree of 1, and -1 for copies that take the remaining devices.
-  const int low = axis == ConfigField::data_replicate ? -1 : 0;
-  return std::max<std::int64_t>(configuration.number(axis, low, most_configured_gpus).value_or(1), 1);
+  // Some tools write 0 for a degree of 1, and -1 for axes that take the remaining devices.
+  const bool may_take_rest = axis == ConfigField::data_replicate || configuration.word(axis) == "-1";
+  return std::max<std::int64_t>(configuration.number(axis, may_take_rest ? -1 : 0, most_configured_gpus).value_or(1), 1);
+}
+
+void give_rest(Configuration& configuration, std::int64_t gpus) {
+  constexpr std::array<ConfigField, 4> axes{ConfigField::tensor, ConfigField::context, ConfigField::expert,
+                                            ConfigField::pipeline};
+  const auto taker =
+      std::find_if(axes.begin(), axes.end(), [&](ConfigField axis) { return configuration.word(axis) == "-1"; });
+  if (taker == axes.end()) return;
+  std::int64_t others = configured_degree(configuration, ConfigField::data_replicate);
+  const auto shards = configuration.number(ConfigField::data_shard, -1, most_configured_gpus);
+  others *= std::max<std::int64_t>(shards.value_or(1), 1);
+  for (const ConfigField axis : axes)
+    others *= std::min(configured_degree(configuration, axis), most_configured_gpus / others);
+  if (gpus == 0) {
+    configuration.fail({*taker}, "the degree that takes all remaining devices needs the number of devices",
+                       "write for example --gpus 64");
+  }
+  if (gpus % others != 0) {
+    configuration.fail({*taker}, fmt::format("the other degrees of the file, {}, do not divide {} devices", others, gpus),
+                       "the number of devices must be a multiple of the product of the degrees; set it with --gpus");
+  }
+  configuration.set(*taker, {.value = fmt::format("{}", gpus / others), .from = configuration.find(*taker)->from});
 }
 
 std::int64_t expert_degree(const Configuration& read) {

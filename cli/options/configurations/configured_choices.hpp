@@ -18,6 +18,9 @@ void choose_choices(ConfiguredOptions& options, const Configuration& configurati
 
 /// Returns the degree of an axis in the configuration; 1 if the configuration does not give the degree.
 [[nodiscard]] std::int64_t configured_degree(const Configuration& configuration, ConfigField axis);
+/// Gives the axis whose degree is -1 the devices that the other axes leave. Copies and shards keep their degrees. Throws
+/// Error if the number of devices is unknown (0), or no multiple of the other degrees.
+void give_rest(Configuration& configuration, std::int64_t gpus);
 /// Returns the expert degree as this program defines it. If tensor parallelism leaves experts whole, tools count the tensor
 /// ranks as part of the expert degree. In this case, the tool's expert degree is divided by the tensor degree.
 [[nodiscard]] std::int64_t expert_degree(const Configuration& configuration);

@@ -8,6 +8,7 @@
 
 #include "cli/options/configurations/configuration.hpp"
 #include "core/lower_case.hpp"
+#include "model_zoo/files/canonical_name.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/files/unknown_model.hpp"
 #include "model_zoo/network/model.hpp"

@@ -55,6 +55,7 @@ class Options {
     choose_model();
     choose_software();
     choose_devices();
+    give_rest(read_, gpus_);
     choose_degrees();
     choose_batch();
     choose_choices(all_, read_, {.gpus = gpus_, .replicas = replicas_, .shards = shards_});
@@ -475,7 +476,7 @@ class Options {
     }
   }
 
-  const Configuration& read_;
+  Configuration read_;
   const IsGiven& is_given_;
   ConfiguredOptions all_;
   std::int64_t gpus_ = 0, replicas_ = 1, shards_ = 0;

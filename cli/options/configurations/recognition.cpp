@@ -118,11 +118,18 @@ bool has_mark(std::span<const std::string_view> marks, const std::vector<std::st
   });
 }
 
+/// Whether the keys have so many marks of a format that no other program shares them by chance.
+bool has_several_marks(std::span<const std::string_view> marks, const std::vector<std::string>& keys) {
+  constexpr std::ptrdiff_t several = 3;
+  return std::count_if(marks.begin(), marks.end(),
+                       [&](const std::string_view& mark) { return has_mark(std::span(&mark, 1), keys); }) >= several;
+}
+
 /// Whether most keys of a file that have a value are in no table of the format, most of its sections have no other keys, and
 /// the file names no model. Then another program reads the file, and shares a key with the format by chance. Keys that begin
 /// with `_` are comments. A file that another file names is a configuration, whatever its keys are.
 bool is_mostly_unknown(const ConfigurationFormat& format, const ConfiguredText& text) {
-  if (!text.is_given) return false;
+  if (!text.is_given || has_several_marks(format.marks, text.keys)) return false;
   std::set<std::string> different;
   for (std::size_t i = 0; i < text.keys.size(); ++i) {
     const ConfigEntry& setting = text.settings[i];

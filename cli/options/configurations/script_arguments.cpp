@@ -42,6 +42,11 @@ constexpr std::array<std::string_view, 22> silent_commands{
     "echo", "printf", "cat", "cd",  "mkdir", "ls",   "set",  "source", "test",  "rm",     "cp",
     "mv",   "sed",    "awk", "git", "pip",   "pip3", "wget", "curl",   "conda", "module", "pkill"};
 
+/// Commands that start the program named behind them.
+constexpr std::array<std::string_view, 16> starting_commands{"nohup",  "time",  "exec",   "sudo",    "env",     "command",
+                                                             "setsid", "nice",  "ionice", "timeout", "numactl", "taskset",
+                                                             "stdbuf", "conda", "uv",     "poetry"};
+
 /// Modules that `python -m` runs, and that train nothing.
 constexpr std::array<std::string_view, 5> silent_modules{"pip", "venv", "ensurepip", "compileall", "json.tool"};
 
@@ -226,6 +231,7 @@ class ArgumentsReader {
     const auto end_part = [&](std::size_t end) {
       if (!prefix.empty() && end > options) all.parts.push_back({options, end, prefix});
     };
+    const std::size_t first = first_program(words, from);
     for (std::size_t i = from; i < words.size() && !all.program; ++i) {
       const std::string& word = words[i].text;
       const bool is_module = (word == "-m" || word == "--module") && i + 1 < words.size() && !prefix.empty();
@@ -240,7 +246,7 @@ class ArgumentsReader {
         options = at + 1;
         i = at;
       } else if (is_module || (word.ends_with(".py") && !word.starts_with('-')) ||
-                 ((i == from || !prefix.empty()) && is_tools_program(word))) {
+                 ((i == first || !prefix.empty()) && is_tools_program(word))) {
         end_part(i);
         all.program = at;
         all.parts.push_back({at + 1, words.size(), ""});
@@ -252,6 +258,21 @@ class ArgumentsReader {
     const bool may_train = prefix != "python:" && !command.starts_shell && options < words.size();
     if (may_train) all.parts.push_back({options, words.size(), ""});
     return all;
+  }
+
+  /// Returns the index of the program that words such as `nohup` and `timeout 3600` start; these have options, settings of
+  /// variables and numbers.
+  static std::size_t first_program(const std::vector<PlacedText>& words, std::size_t from) {
+    std::size_t at = from;
+    while (at < words.size() && is_among(starting_commands, std::string(last_step(words[at].text)))) {
+      for (++at; at < words.size(); ++at) {
+        const std::string& word = words[at].text;
+        const bool is_of_command = word.starts_with('-') || word.find('=') != std::string::npos || word == "run" ||
+                                   (!word.empty() && is_shell_digit(word.front())) || words[at - 1].text == "-n";
+        if (!is_of_command) break;
+      }
+    }
+    return at;
   }
 
   static bool starts_something(const std::vector<PlacedText>& words, std::size_t from) {

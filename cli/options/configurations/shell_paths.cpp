@@ -1,5 +1,5 @@
-// This file evaluates `$(…)` if its commands only compute paths or texts that the script itself determines, such as
-// `$(cd "$(dirname "$0")/.." && pwd)`.
+// This file evaluates `$(…)` if its commands only compute paths, numbers or texts that the script itself determines, such as
+// `$(cd "$(dirname "$0")/.." && pwd)` and `$(expr $NODES \* 8)`.
 
 #include <algorithm>
 #include <array>
@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/options/configurations/shell_tests.hpp"
 #include "cli/options/configurations/shell_words.hpp"
 
 namespace ddl {
@@ -33,8 +34,22 @@ bool begins_redirection(std::string_view text) {
   return text.starts_with('>') || text.starts_with("&>");
 }
 
-bool begins_with_path_command(std::string_view text) {
-  constexpr std::array<std::string_view, 6> names{"cd ", "dirname ", "pwd", "realpath ", "readlink ", "basename "};
+/// As expr(1) of whole numbers: the words are operands, parentheses and the signs of arithmetic.
+std::optional<std::string> expr_result(const std::vector<PlacedText>& words) {
+  constexpr std::string_view signs = "+-*/%()";
+  std::string text;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::string& word = words[i].text;
+    const bool is_sign = word.size() == 1 && signs.find(word.front()) != std::string_view::npos;
+    if (!words[i].is_known() || (!is_sign && !shell_number(words[i]))) return std::nullopt;
+    text += word + " ";
+  }
+  const auto value = shell_arithmetic(text, [](const std::string&) { return std::nullopt; });
+  return value ? std::optional(std::to_string(*value)) : std::nullopt;
+}
+
+bool begins_with_known_command(std::string_view text) {
+  constexpr std::array<std::string_view, 7> names{"cd ", "dirname ", "pwd", "realpath ", "readlink ", "basename ", "expr "};
   while (!text.empty() && is_shell_blank(text.front())) text.remove_prefix(1);
   return std::any_of(names.begin(), names.end(), [&](std::string_view name) { return text.starts_with(name); });
 }
@@ -44,6 +59,11 @@ class PathCommands {
  public:
   /// Performs a command. Returns false if its effect is unknown.
   bool perform(const std::vector<PlacedText>& words) {
+    if (words.front().text == "expr") {
+      const std::optional<std::string> sum = expr_result(words);
+      output = sum.value_or(std::string());
+      return sum.has_value();
+    }
     std::vector<std::string> operands;
     for (const PlacedText& word : words) {
       if (!word.is_known()) return false;
@@ -101,7 +121,7 @@ std::optional<PlacedText> ShellWords::own_name(const std::string& name, ByteOrig
 
 /// Returns the output of the commands in `text`; empty if it is unknown.
 std::optional<std::string> ShellWords::output_of(const PlacedText& text) {
-  if (!begins_with_path_command(text.text)) return std::nullopt;
+  if (!begins_with_known_command(text.text)) return std::nullopt;
   ShellWords reader(state_, text);
   PathCommands commands;
   ShellWordList words;

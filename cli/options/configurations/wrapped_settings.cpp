@@ -10,6 +10,7 @@
 
 #include "cli/options/configurations/recognition.hpp"
 #include "cli/tools/configuration_format.hpp"
+#include "core/lower_case.hpp"
 
 namespace ddl {
 namespace {
@@ -80,6 +81,40 @@ void unwrap_flagscale(ConfigEntries& settings) {
   }
 }
 
+/// A key of Megatron-LM's YAML files that is no argument of a command line: with `value`, it means the argument. Without a
+/// value, the key has the meaning of the argument [NVIDIA/Megatron-LM, megatron/training/yaml_arguments.py].
+struct YamlKey {
+  std::string_view key, value, argument;
+};
+constexpr std::array<YamlKey, 5> megatron_yaml_keys{
+    {{"activation_func", "swiglu", "--swiglu"},
+     {"gated_linear_unit", "true", "--swiglu"},
+     {"add_bias_linear", "false", "--disable-bias-linear"},
+     {"num_moe_experts", "", "--num-experts"},
+     {"virtual_pipeline_model_parallel_size", "", "--num-virtual-stages-per-pipeline-rank"}}};
+
+/// Marks the keys of a file for `--yaml-cfg` as arguments of Megatron-LM. Values that no argument expresses are left out.
+void unwrap_megatron_yaml(ConfigEntries& settings) {
+  ConfigEntries unwrapped;
+  for (ConfigEntry& setting : settings) {
+    const std::size_t last = setting.key.rfind('.') + 1;
+    std::string argument = "--" + setting.key.substr(last);
+    std::replace(argument.begin(), argument.end(), '_', '-');
+    const std::string_view name = std::string_view(setting.key).substr(last);
+    const auto own = std::find_if(megatron_yaml_keys.begin(), megatron_yaml_keys.end(),
+                                  [&](const YamlKey& each) { return each.key == name; });
+    if (own != megatron_yaml_keys.end()) {
+      argument = own->argument;
+      if (!own->value.empty() && lower_case(setting.value) != own->value) continue;
+      if (!own->value.empty()) setting.value = "true";
+    }
+    if (entry_named(unwrapped, "yaml." + argument) != nullptr) continue;
+    setting.key = "yaml." + argument;
+    unwrapped.push_back(std::move(setting));
+  }
+  settings = std::move(unwrapped);
+}
+
 /// Whether an argument changes the sizes or the kinds of layers of a model, by its row in the table of the tool.
 bool is_of_model(const ConfigurationFormat& format, std::string_view argument) {
   const std::string key = argument_key(argument);
@@ -144,6 +179,11 @@ std::optional<WrappedModel> unwrap_settings(ConfigEntries& settings) {
   if (entry_named(settings, "system.tensor_model_parallel_size") != nullptr &&
       entry_named(settings, "model.num_layers") != nullptr) {
     unwrap_flagscale(settings);
+    return std::nullopt;
+  }
+  if (entry_named(settings, "language_model.num_layers") != nullptr &&
+      entry_named(settings, "model_parallel.tensor_model_parallel_size") != nullptr) {
+    unwrap_megatron_yaml(settings);
     return std::nullopt;
   }
   for (const std::string module : {"modules.pre_trainer.", "modules.post_trainer."}) {

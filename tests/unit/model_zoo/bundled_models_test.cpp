@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/csv.hpp"
+#include "model_zoo/files/canonical_name.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/model.hpp"
 #include "tests/catch.hpp"
@@ -182,8 +183,9 @@ TEST_CASE("widths and depths of torchvision's networks have its parameters") {
 }
 
 TEST_CASE("detectors have the parameters of torchvision's detectors, and of the detectors that NVIDIA and MLPerf train") {
-  // torchvision's page of models gives 34,014,999 and 44,401,393. Constants replace the scales and shifts of norms.
+  // torchvision's page of models gives 34,014,999, 41,755,286 and 44,401,393. Constants replace scales and shifts of norms.
   CHECK(load_model("retinanet_resnet50_fpn").parameters() == 34'014'999);
+  CHECK(load_model("fasterrcnn_resnet50_fpn").parameters() == 41'755'286);
   CHECK(load_model("maskrcnn_resnet50_fpn").parameters() == 44'401'393);
   // The model is torchvision's RetinaNet on its resnext50_32x4d with 264 classes, as
   // single_stage_detector of MLPerf Training 2.0 builds it.

@@ -12,6 +12,7 @@
 
 #include "core/bundled_yaml.hpp"
 #include "core/embedded.hpp"
+#include "model_zoo/files/canonical_name.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/model.hpp"
 #include "tests/catch.hpp"

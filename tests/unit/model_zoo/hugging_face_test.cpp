@@ -261,6 +261,8 @@ TEST_CASE("missing keys have the library's defaults") {
   CHECK(model_of_text(R"({"model_type": "gpt_neox"})").parameters() == 20'554'567'680);
   CHECK(model_of_text(R"({"model_type": "bert", "architectures": ["BertModel"]})").parameters() == 109'482'240);
   CHECK(model_of_text(R"({"model_type": "t5"})").parameters() == 60'506'624);
+  // The defaults of MT5Config are the published mt5-small, which has 300 million parameters.
+  CHECK(model_of_text(R"({"model_type": "mt5"})").parameters() == 300'176'768);
   CHECK(model_of_text(R"({"model_type": "bloom"})").parameters() == 2 * (12 * 64 * 64 + 13 * 64) + 250'880 * 64 + 4 * 64);
   // The defaults of MistralConfig and MixtralConfig are the published models, except for the longest sequence.
   CHECK(model_of_text(R"({"model_type": "mistral"})").parameters() == 7'241'732'096);

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/csv.hpp"
+#include "model_zoo/files/canonical_name.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/files/published_names.hpp"
 #include "model_zoo/network/model.hpp"

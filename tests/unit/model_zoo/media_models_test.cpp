@@ -127,6 +127,33 @@ TEST_CASE("GraphCast has the perceptrons of its grid, its mesh and the edges bet
   CHECK(static_cast<double>(parameters + perceptron(512)) == Approx(36.7e6).epsilon(0.01));
 }
 
+TEST_CASE("Evoformer has the parts of AlphaFold's blocks, and row attention of one protein costs what its windows cost") {
+  // The sums below add up the layers of github.com/aqlaboratory/openfold, openfold/model/evoformer.py, in one block.
+  const auto matrix = [](std::int64_t inputs, std::int64_t outputs) { return inputs * outputs + outputs; };
+  const auto attention = [&](std::int64_t size) { return 2 * size + 3 * size * size + 2 * matrix(size, size); };
+  const auto transition = [&](std::int64_t size) { return 2 * size + matrix(size, 4 * size) + matrix(4 * size, size); };
+  const std::int64_t pair_biases = 2 * 128 + 128 * 8, outer_product = 2 * 256 + 2 * matrix(256, 32) + matrix(1024, 128);
+  const std::int64_t triangle = 2 * 2 * 128 + 6 * matrix(128, 128), triangle_attention = attention(128) + 128 * 4;
+  const std::int64_t block = 2 * attention(256) + pair_biases + transition(256) + outer_product + 2 * triangle +
+                             2 * triangle_attention + transition(128);
+  // FastFold [Cheng et al., arXiv 2203.00854, section 2] gives 1.8 million parameters for each of the 48 blocks.
+  CHECK(block == 1'829'952);
+  const std::int64_t ends = matrix(49, 256) + matrix(65, 128) + matrix(256, 23) + matrix(128, 64);
+  CHECK(load_model("evoformer").parameters() == 48 * block + ends);
+  // More sequences add to attention along rows in proportion; more residues add their square.
+  const auto rows = [](const std::string& name) {
+    const Model model = load_model(name);
+    const auto found = std::find_if(model.layers.begin(), model.layers.end(), [](const Layer& layer) {
+      return layer.name.find("layer0.rows") != std::string::npos && layer.operation->type() == "window_attention";
+    });
+    REQUIRE(found != model.layers.end());
+    return found->operation->macs(found->input_shapes, found->output_shape);
+  };
+  CHECK(rows("evoformer@layers=1") == 2.0 * 256 * 128 * 256 * 256);
+  CHECK(rows("evoformer@layers=1@sequences=256") == 2 * rows("evoformer@layers=1"));
+  CHECK(rows("evoformer@layers=1@residues=512") == 4 * rows("evoformer@layers=1"));
+}
+
 TEST_CASE("the size of an image and the frames of a video determine the tokens") {
   // An eighth of each side, and two positions of each side for a token: 1024² / 16² and a text of 512 tokens.
   CHECK(tokens_of("flux.1-dev", "attention") == 64 * 64 + 512);
@@ -251,6 +278,15 @@ TEST_CASE("each token of one sequence is multiplied with each token of another")
   CHECK(layer.operation->macs(layer.input_shapes, layer.output_shape) == 5 * 16 * 24);
   CHECK(error_in(sequence, "  - similarities\n").find("needs two sequences with the same number of channels") !=
         std::string::npos);
+  // With groups, a token has a product with each other token in each group of channels.
+  const Layer grouped = layer_of(sequence, other + "  - similarities: {groups: 6}\n    from: [other, input]\n");
+  CHECK(to_string(grouped.output_shape) == "96 over 5 tokens");
+  CHECK(work_of(grouped, Pass::forward).flops == 2 * 5 * 16 * 24);
+  CHECK(grouped.operation->kernels(Pass::forward, grouped.input_shapes, grouped.output_shape).front().count == 6);
+  CHECK(work_of(grouped, Pass::backward_data).flops == 2 * 2 * 5 * 16 * 24);
+  CHECK(grouped.operation->macs(grouped.input_shapes, grouped.output_shape) == 5 * 16 * 24);
+  const std::string uneven = other + "  - similarities: {groups: 7}\n    from: [other, input]\n";
+  CHECK(error_in(sequence, uneven).find("24 channels do not divide into 7 groups") != std::string::npos);
 }
 
 TEST_CASE("each image of a sequence has a class token, and the same positions") {

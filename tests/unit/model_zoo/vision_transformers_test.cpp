@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "model_zoo/files/canonical_name.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/model.hpp"
 #include "tests/catch.hpp"
@@ -207,8 +208,17 @@ TEST_CASE("window attention has two products for each pair of positions in a win
         2.0 * 16 * 8 * 8 * static_cast<double>(padded.output_shape.channels));
   CHECK(padded.operation->biases(padded.input_shapes, padded.output_shape) == 0);
 
+  // Biases of pairs come from another layer, which has their gradients: a sum of those of all scores.
+  const Layer pairs = layer_of(image, "  - window_attention: {heads: 2, window: 3x4, positions: pairs}\n");
+  const Layer bare = layer_of(image, "  - window_attention: {heads: 2, window: 3x4, positions: none}\n");
+  CHECK(pairs.parameters() == 0);
+  CHECK(work_of(pairs, Pass::forward).flops == work_of(bare, Pass::forward).flops + scores);
+  CHECK(work_of(pairs, Pass::forward).activation_items == work_of(bare, Pass::forward).activation_items + 2 * scores);
+  CHECK(work_of(pairs, Pass::backward_data).activation_items ==
+        work_of(bare, Pass::backward_data).activation_items + scores);
+
   // The kernels together do the work of the layer. Their products are batches of all windows and heads.
-  for (const Layer& each : {layer, shifted, cosine, padded}) {
+  for (const Layer& each : {layer, shifted, cosine, padded, pairs}) {
     for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
       std::vector<Work> kernels = each.operation->kernels(pass, each.input_shapes, each.output_shape);
       std::erase_if(kernels, [](const Work& kernel) { return kernel.is_separate; });
