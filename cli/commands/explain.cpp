@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <bit>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,7 +10,8 @@
 #include "calibration/network/fits/fitted_links.hpp"
 #include "calibration/runs/time_errors_file.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli/commands/search_watch.hpp"
+#include "cli/commands/recommendation.hpp"
+#include "cli/commands/sought_plan.hpp"
 #include "cli/documents/charts.hpp"
 #include "cli/documents/check.hpp"
 #include "cli/documents/comparison.hpp"
@@ -28,7 +28,6 @@
 #include "cli/documents/memory_terms.hpp"
 #include "cli/documents/out_of_core.hpp"
 #include "cli/documents/ranking.hpp"
-#include "cli/documents/startable.hpp"
 #include "cli/documents/throughput.hpp"
 #include "cli/documents/what_if.hpp"
 #include "cli/options/job_file.hpp"
@@ -57,6 +56,7 @@ struct ExplainOptions {
   std::vector<std::string> what_if;    ///< values of --what-if
   bool memory = false, out_of_core = false;
   std::optional<std::int64_t> stage;  ///< value of --stage, 1-based
+  std::optional<std::int64_t> row;    ///< value of --row, 1-based
 };
 
 /// The content of the report. The whole content is computed before the report is written.
@@ -106,61 +106,6 @@ Plan plan_of_file(const std::string& path, const std::string& option, const Plan
   file.plan.precision = explained.precision;
   file.plan.optimizer = explained.optimizer;
   return file.plan;
-}
-
-/// Returns the best plan of a strategy, or of all strategies. If no plan is possible, returns the
-/// plan that exceeds the memory by the least. Empty if the strategy cannot divide the devices.
-/// `options`: the devices, the batch and the fixed choices.
-std::optional<Plan> best_plan(const Study& study, const Estimator& estimator, SearchOptions options,
-                              const std::optional<NamedFamily>& family, bool ideal) {
-  options.precision = study.precision();
-  options.optimizer = study.optimizer();
-  options.top = 1;
-  options.admitted = study.software().admits;
-  if (family) options.families = {*family};
-  if (ideal) keep_to_ideal(options.chosen);
-  options.tie = ideal ? 0 : usual_tie;
-  options.errors = &bundled_time_errors();
-  if (!ideal) options.is_startable = [&](const Estimate& estimate) { return is_startable(study, estimate); };
-  SearchWatch watch(std::nullopt);
-  watch.watch(options);
-  const SearchResult result = search(estimator, options);
-  if (!result.best.empty()) return result.best.front().plan;
-  if (const Estimate* nearest = nearest_miss(result.rejected)) return nearest->plan;
-  return std::nullopt;
-}
-
-/// Whether the user gave the number of devices, but not how to divide the devices: no plan, no
-/// degrees, and no strategy with a single possible mesh.
-bool leave_degrees_open(const PlanOptions& options) {
-  if (!options.gpus || !options.plan_file.empty() || !options.plan_word.empty() || !options.degrees.empty()) return false;
-  if (options.strategy.empty()) return true;
-  const Family family = parse_named_family(options.strategy).family;
-  return std::popcount(family) > 1 && only_degrees(family, *options.gpus).empty();
-}
-
-/// Searches for the plan that `recommend` ranks first. Returns this plan with its study.
-PlanStudy sought_plan(const ExplainOptions& options) {
-  PlanOptions open = options.plan;
-  open.strategy.clear();
-  PlanStudy asked = plan_study(options.study, open);
-  SearchOptions sought;
-  sought.devices = *open.gpus;
-  sought.global_batch = global_batch_of(open, sought.devices, *asked.study);
-  sought.micro_batches = open.micro_batches;
-  sought.chosen = chosen_of(open);
-  if (!open.placement.empty()) sought.placement = parse_placement(open.placement);
-  std::optional<NamedFamily> family;
-  if (!options.plan.strategy.empty()) {
-    family = parse_named_family(options.plan.strategy);
-    // --zero overrides the ZeRO stage that the strategy's name implies.
-    if (sought.chosen[PlanChoice::zero]) family->zero_stage.reset();
-    if (options.study.ideal) refuse_sharding_in_ideal(family->zero_stage.value_or(0));
-  }
-  asked.plan = best_plan(*asked.study, Estimator(asked.study->job()), sought, family, options.study.ideal);
-  if (asked.plan) return asked;
-  throw Error(fmt::format("no plan is possible on {}", count_text(sought.devices, "device")),
-              "'ddl-oracle recommend' with the same options shows why");
 }
 
 PlanComparison compared_with(const std::string& option, const std::string& text, const ExplainAnswer& answer,
@@ -228,10 +173,16 @@ Document document_of(const ExplainAnswer& answer, bool drawn = false) {
   const std::int64_t batch = estimate.plan.global_batch;
   const Training training = shown_length(answer.training, study, batch);
   add_question(document, study, estimate.plan.mesh.devices(), batch);
+  const bool is_changed = answer.explanation.has_time() && !answer.configured;
+  const std::optional<WhatFits> changes = is_changed ? what_fits(Estimator(study.job()), estimate, study) : std::nullopt;
+  const std::optional<Card> fitting = fitting_card(changes);
   if (drawn) {
-    document.add(Chart{"", "", answer_cards(estimate, study, training)});
+    Cards cards = answer_cards(estimate, study, training);
+    if (fitting) cards.cards.push_back(*fitting);
+    document.add(Chart{"", "", std::move(cards)});
   } else {
     add_headline(document, estimate, study, training);
+    if (fitting) add_card(document, *fitting);
   }
   const bool measured = study.kernels().measured() != nullptr && answer.explanation.has_time();
   if (measured) document.line("of the kernel time: " + kernel_shares_text(answer.explanation), 2);
@@ -241,7 +192,7 @@ Document document_of(const ExplainAnswer& answer, bool drawn = false) {
     add_throughput(document, estimate, study, "throughput");
     add_explanation(document, answer.explanation, study);
     add_findings(document, estimate, study);
-    if (!answer.configured) add_what_fits(document, Estimator(study.job()), estimate, study);
+    if (changes) add_what_fits(document, *changes, study);
     add_what_if(document, estimate, answer.what_if);
     add_width(document, estimate, study.spec());
     add_evidence(document, alike_runs(study, estimate, bundled_time_errors_file().evidence));
@@ -384,15 +335,17 @@ Report explain(const ExplainOptions& asked_options, const Command& command, cons
   }
   // With --out-of-core, the number of micro-batches keeps its default of one.
   if (options.out_of_core && options.plan.plan_file.empty() && !options.plan.micro_batches) options.plan.micro_batches = 1;
-  const bool is_sought = leave_degrees_open(options.plan);
+  const bool is_sought = options.row || leave_degrees_open(options.plan);
   if (!is_sought && !options.plan.name_plan()) {
-    throw Error(
-        "no plan is given",
-        "write --gpus 64 for the best plan, --degrees data=64,spatial=2x2 for a given one, --plan FILE or --like FILE");
+    throw Error("no plan is given",
+                "write --gpus 64 for the best plan, --gpus 64 --row 5 for row 5 of the ranking, --plan 'dp32·tp2 z1' for a "
+                "given plan, --plan FILE or --like FILE");
   }
   if (options.like.empty()) said = take_from_plan(options.study, options.plan, command);
   auto answer = std::make_shared<ExplainAnswer>();
-  PlanStudy asked = is_sought ? sought_plan(options) : plan_study(options.study, options.plan);
+  PlanStudy asked = options.row ? plan_of_row(*options.row, options.study, options.plan, options.training)
+                    : is_sought ? sought_plan(options.study, options.plan)
+                                : plan_study(options.study, options.plan);
   answer->study = asked.study;
   refuse_without_tokens(options.training, answer->study->model());
   refuse_unknown_epoch(options.training, *answer->study);
@@ -457,6 +410,10 @@ void add_explain(const Command& program, Request& request) {
   handles.strategy.excludes(like);
   handles.degrees.excludes(like);
   add_set_option(command, options->set_words).needs(like);
+  const auto row =
+      add_whole_number(command, "--row", options->row, 1, most_rows,
+                       "explain the plan in this row of the table that 'recommend' prints for the same options");
+  for (const Option& other : {handles.plan, handles.strategy, handles.degrees, like}) row.excludes(other);
   add_training_options(command, options->training);
   add_price_option(command, options->study.prices);
   add_what_if_option(command, options->what_if).excludes(command.get_option("--ideal"));
@@ -464,6 +421,7 @@ void add_explain(const Command& program, Request& request) {
       {{"ddl-oracle explain resnet50 --machine a100 --strategy data --gpus 64", "one plan, layer by layer"},
        {"ddl-oracle explain resnet50 --degrees data=64 --why-not data+tensor",
         "why this plan and not the best one of another strategy"},
+       {"ddl-oracle explain llama3-8b --machine h100 --gpus 64 --row 5", "the plan in row 5 of the ranking"},
        {"ddl-oracle explain llama3-8b --machine h100 --gpus 64 --memory", "the memory of the best plan by item, and why"}});
   command
       .add_option("--why-not", options->why_not,

@@ -217,11 +217,10 @@ void add_reserved(RecommendAnswer& answer) {
   add_intervals(answer.result.rejected, *answer.study, *answer.estimator);
 }
 
-std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, const Command& command) {
+std::shared_ptr<RecommendAnswer> ranked_answer(const RecommendOptions& options, const PlanStudy& asked) {
   auto answer = std::make_shared<RecommendAnswer>();
   answer->options = options;
   answer->objective = chosen<Objective>("--objective", options.objective);
-  const PlanStudy asked = plan_study(options.study, options.plan);
   answer->study = asked.study;
   refuse_without_tokens(options.training, answer->study->model());
   refuse_unknown_epoch(options.training, *answer->study);
@@ -262,6 +261,12 @@ std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, cons
   if (answer->study->kernels().measured() != nullptr) {
     for (const Estimate& estimate : answer->shown) answer->shares.push_back(explain(*answer->estimator, estimate.plan));
   }
+  return answer;
+}
+
+std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, const Command& command) {
+  const PlanStudy asked = plan_study(options.study, options.plan);
+  std::shared_ptr<RecommendAnswer> answer = ranked_answer(options, asked);
   answer->defaults = plan_defaults(command, options.study, options.plan, asked, answer->global_batch);
   if (!answer->single && command.count("--objective") == 0) answer->defaults.push_back({"--objective", "time", ""});
   return answer;

@@ -142,7 +142,8 @@ void add_why_not(Document& document, const RecommendAnswer& answer, const Ranked
   document.add(std::move(others));
 }
 
-void add_shown_plans(Document& document, const RecommendAnswer& answer, const RankedRows& rows, bool drawn) {
+void add_shown_plans(Document& document, const RecommendAnswer& answer, const RankedRows& rows,
+                     const std::optional<WhatFits>& changes, bool drawn) {
   const Study& study = *answer.study;
   const Training training = shown_length(answer.options.training, study, answer.global_batch);
   if (drawn && answer.objective != Objective::memory) {
@@ -159,7 +160,7 @@ void add_shown_plans(Document& document, const RecommendAnswer& answer, const Ra
   add_throughput(document, answer.shown.front(), study, answer.shown.size() > 1 ? "best plan" : "throughput");
   add_findings(document, answer.shown.front(), study);
   if (const std::string compared = compared_with_data(answer); !compared.empty()) document.line(compared, 2);
-  if (answer.single) add_what_fits(document, *answer.estimator, answer.shown.front(), study);
+  if (changes) add_what_fits(document, *changes, study);
   if (chose_offload(answer)) {
     document.line(fits_on_devices(answer) ? "plans without host memory are slower: --offload none shows them"
                                           : "no plan fits without host memory",
@@ -184,13 +185,13 @@ FixedChoices fixed_choices(const RecommendAnswer& answer) {
   return {answer.study->software().admits, chosen_of(plan), !plan.placement.empty(), plan.micro_batches.has_value()};
 }
 
-/// Says which tools start the recommended plan, or else the best plan that some tool starts. Empty if no plan can be
-/// started.
-std::string start_text(const RecommendAnswer& answer, const RankedRows& rows) {
+/// Says which tools start the recommended plan, or else the best plan that some tool starts.
+std::optional<Card> start_card(const RecommendAnswer& answer, const RankedRows& rows) {
   const Estimate& best = answer.shown.front();
-  if (!best.feasible() || answer.options.study.ideal) return {};
+  if (!best.feasible() || answer.options.study.ideal) return std::nullopt;
   const Start start = start_of(*answer.study, *answer.estimator, plans_to_start(answer, rows), fixed_choices(answer));
   const std::string tools = fmt::format("{}", fmt::join(start.tools, ", "));
+  Card card{"Start", "no tool"};
   std::string others_need;
   for (const StartingTool& each : start.too_small)
     others_need +=
@@ -203,33 +204,47 @@ std::string start_text(const RecommendAnswer& answer, const RankedRows& rows) {
                                : longer < 2     ? fmt::format("{} longer", share_text(longer))
                                                 : fmt::format("{:.0f} times as long", longer + 1);
     // Predictions for different software do not say which plan is faster.
-    return fmt::format("no tool starts this plan; the best that one starts: {}, {} per step ({}), with {}",
-                       plan_word(start.plan->plan), humanize(step),
-                       start.other_software.empty() ? change : fmt::format("predicted for {}", start.other_software), tools);
+    card.details.push_back(
+        fmt::format("no tool starts this plan; the best that one starts: {}, {} per step ({}), with {}",
+                    plan_word(start.plan->plan), humanize(step),
+                    start.other_software.empty() ? change : fmt::format("predicted for {}", start.other_software), tools));
+    return card;
   }
-  if (start.tools.empty() && !others_need.empty())
-    return fmt::format("does not fit with the software of a tool that has launch files ({}); --for finds a plan that fits",
-                       others_need);
-  if (start.tools.empty()) return fmt::format("no tool has launch files for this plan ({})", start.reason);
-  const std::string& software = answer.study->software().name;
+  if (start.tools.empty()) {
+    if (!others_need.empty()) card.figure = "too large";
+    card.details.push_back(others_need.empty()
+                               ? fmt::format("no tool has launch files for this plan ({})", start.reason)
+                               : fmt::format("too large for the software of tools that have launch files ({}); --for finds "
+                                             "a plan that fits",
+                                             others_need));
+    return card;
+  }
+  card.figure = tools;
+  if (!others_need.empty()) card.details.push_back(fmt::format("too large: {}", others_need));
   const char* const others = answer.options.framework.empty() ? " (--for predicts for others)" : "";
-  const std::string unfit = others_need.empty() ? "" : fmt::format("; too large: {}", others_need);
-  return software.empty() ? tools + unfit : fmt::format("{}{}; predicted for {}{}", tools, unfit, software, others);
+  if (const std::string& software = answer.study->software().name; !software.empty())
+    card.details.push_back(fmt::format("predicted for {}{}", software, others));
+  return card;
 }
 
-/// Adds the answer for the recommended plan: as cards for a page, else as lines.
-void add_answer(Document& document, const RecommendAnswer& answer, const RankedRows& rows, bool drawn) {
+/// Adds the answer for the recommended plan: as cards for a page, else as lines. `changes`: for a plan that does not fit.
+void add_answer(Document& document, const RecommendAnswer& answer, const RankedRows& rows,
+                const std::optional<WhatFits>& changes, bool drawn) {
   const Study& study = *answer.study;
   const Estimate& best = answer.shown.front();
   const Training training = shown_length(answer.options.training, study, answer.global_batch);
-  const std::string start = start_text(answer, rows);
+  const std::optional<Card> start = start_card(answer, rows), fitting = fitting_card(changes);
+  Cards cards;
   if (drawn) {
-    Cards cards = answer_cards(best, study, training);
-    if (!start.empty()) cards.cards.push_back({.label = "Start", .figure = "", .details = {start}});
-    return document.add(Chart{"", "", std::move(cards)});
+    cards = answer_cards(best, study, training);
+  } else {
+    add_headline(document, best, study, training);
   }
-  add_headline(document, best, study, training);
-  if (!start.empty()) add_card(document, "Start", start);
+  for (const std::optional<Card>& each : {fitting, start}) {
+    if (each && drawn) cards.cards.push_back(*each);
+    if (each && !drawn) add_card(document, *each);
+  }
+  if (drawn) document.add(Chart{"", "", std::move(cards)});
 }
 
 void add_no_plan(Document& document, const RecommendAnswer& answer) {
@@ -266,8 +281,10 @@ Document document_of(const RecommendAnswer& answer, bool drawn) {
     add_no_plan(document, answer);
   } else {
     add_question(document, study, answer.gpus, answer.global_batch);
-    add_answer(document, answer, rows, drawn);
-    add_shown_plans(document, answer, rows, drawn);
+    const std::optional<WhatFits> changes =
+        answer.single ? what_fits(*answer.estimator, answer.shown.front(), study) : std::nullopt;
+    add_answer(document, answer, rows, changes, drawn);
+    add_shown_plans(document, answer, rows, changes, drawn);
   }
   if (!answer.shown.empty()) add_what_if(document, answer.shown.front(), answer.what_if);
   if (answer.options.training.convergence) add_convergence(document, *answer.options.training.convergence);

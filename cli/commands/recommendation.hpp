@@ -75,7 +75,10 @@ struct RecommendAnswer {
   [[nodiscard]] const Estimate* best() const { return shown.empty() ? nullptr : &shown.front(); }
 };
 
-/// Computes the answer for one study, one number of GPUs and one batch. Throws Error if there is no answer.
+/// Computes the answer for one study, one number of GPUs and one batch, without its defaults. `asked`: what plan_study()
+/// returns for these options. Throws Error if there is no answer.
+[[nodiscard]] std::shared_ptr<RecommendAnswer> ranked_answer(const RecommendOptions& options, const PlanStudy& asked);
+/// Returns the same with the defaults in force.
 [[nodiscard]] std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, const Command& command);
 /// Adds --per-layer.
 Option add_per_layer(const Command& command, bool& per_layer);

@@ -317,12 +317,30 @@ void add_changes(Document& document, const Study& study, const MemoryCheck& chec
   if (out_of_core) document.paragraph(out_of_core_in_short(*out_of_core, checked.estimate), 2, 2);
 }
 
-void add_what_fits(Document& document, const Estimator& estimator, const Estimate& estimate, const Study& study) {
-  const std::optional<MemoryCheck> checked = check_memory(estimator, estimate.plan);
-  if (!checked || checked->verdict != Verdict::does_not_fit) return;
-  const std::vector<Remedy> found = remedies(estimator, *checked, study.software().admits);
-  const std::optional<OutOfCore> streamed = fitting_out_of_core(estimator, *checked);
-  if (!found.empty() || streamed) add_changes(document, study, *checked, found, streamed, WordsOfChange::options);
+std::optional<WhatFits> what_fits(const Estimator& estimator, const Estimate& estimate, const Study& study) {
+  std::optional<MemoryCheck> checked = check_memory(estimator, estimate.plan);
+  if (!checked || checked->verdict != Verdict::does_not_fit) return std::nullopt;
+  WhatFits changes{*std::move(checked), {}, {}};
+  changes.remedies = remedies(estimator, changes.checked, study.software().admits);
+  changes.out_of_core = fitting_out_of_core(estimator, changes.checked);
+  if (changes.remedies.empty() && !changes.out_of_core) return std::nullopt;
+  return changes;
+}
+
+void add_what_fits(Document& document, const WhatFits& changes, const Study& study) {
+  add_changes(document, study, changes.checked, changes.remedies, changes.out_of_core, WordsOfChange::options);
+}
+
+std::optional<Card> fitting_card(const std::optional<WhatFits>& changes) {
+  if (!changes) return std::nullopt;
+  const auto fits = [](const Remedy& each) { return each.checked.verdict == Verdict::fits; };
+  const auto first = std::find_if(changes->remedies.begin(), changes->remedies.end(), fits);
+  if (first == changes->remedies.end()) return std::nullopt;
+  const Estimate& estimate = first->checked.estimate;
+  Card card{"Would fit", plan_word(estimate.plan)};
+  card.details.push_back(
+      fmt::format("{} per step, {}", humanize(estimate.time.step_time()), humanize(estimate.memory.total())));
+  return card;
 }
 
 ExitStatus JobCheck::status() const {

@@ -9,6 +9,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "calibration/inputs/study.hpp"
+#include "cli/report/chart.hpp"
 #include "cli/report/report.hpp"
 #include "estimator/out_of_core/out_of_core.hpp"
 #include "estimator/search/memory_check.hpp"
@@ -69,9 +70,19 @@ enum class WordsOfChange { job_file, options };
 void add_changes(Document& document, const Study& study, const MemoryCheck& checked, const std::vector<Remedy>& remedies,
                  const std::optional<OutOfCore>& out_of_core, WordsOfChange words_of);
 
-/// Lists the changes, as options, with which a requested plan would fit. Adds nothing if the plan
-/// breaks a limit other than memory.
-void add_what_fits(Document& document, const Estimator& estimator, const Estimate& estimate, const Study& study);
+/// The changes with which a plan that does not fit would fit.
+struct WhatFits {
+  MemoryCheck checked;
+  std::vector<Remedy> remedies;
+  std::optional<OutOfCore> out_of_core;
+};
+/// Looks for changes with which a requested plan would fit. Empty if there are none, if the plan fits, or if it breaks a
+/// limit other than memory.
+[[nodiscard]] std::optional<WhatFits> what_fits(const Estimator& estimator, const Estimate& estimate, const Study& study);
+/// Lists the changes as options.
+void add_what_fits(Document& document, const WhatFits& changes, const Study& study);
+/// Returns the fastest changed plan that certainly fits, with its time and memory.
+[[nodiscard]] std::optional<Card> fitting_card(const std::optional<WhatFits>& changes);
 
 /// Returns the worst exit status of all checks. From worst to best: 2, 1, 3, 0.
 [[nodiscard]] ExitStatus worst_status(const std::vector<JobCheck>& checks);

@@ -131,8 +131,12 @@ void add_findings(Document& document, const Estimate& estimate, const Study& stu
   constexpr double worth_saying = 0.05;
   const Seconds hidden = estimate.hidden_exchange, all = estimate.time.step_time();
   if (hidden > all * worth_saying) {
-    document.paragraph(fmt::format("{} of gradient communication ({:.0f} % of the step) is hidden behind backward",
-                                   humanize(hidden), hidden / all * 100));
+    const bool copies = estimate.plan.offload == Offload::weights, is_alone = estimate.plan.mesh.replicas() == 1;
+    const char* const what = !copies    ? "gradient communication"
+                             : is_alone ? "copies of weights from the host"
+                                        : "gradient communication and copies of weights from the host";
+    document.paragraph(fmt::format("{} of {} ({:.0f} % of the step) {} hidden behind {}", humanize(hidden), what,
+                                   hidden / all * 100, copies ? "are" : "is", copies ? "compute" : "backward"));
   }
 }
 

@@ -181,6 +181,13 @@ void add_card(Document& document, std::string_view label, std::string text) {
   document.add(Line{{{padded, true}, {std::move(text)}}, 0, label_width});
 }
 
+void add_card(Document& document, const Card& card) {
+  const bool repeats = !card.details.empty() && card.details.front().starts_with(card.figure);
+  std::string text = repeats ? "" : card.figure;
+  for (const std::string& each : card.details) text += (text.empty() ? "" : "; ") + each;
+  add_card(document, card.label, std::move(text));
+}
+
 std::string year_in(std::string_view citation) {
   const auto is_digit = [&](std::size_t at) { return at < citation.size() && citation[at] >= '0' && citation[at] <= '9'; };
   std::string year;

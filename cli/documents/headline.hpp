@@ -5,6 +5,7 @@
 
 #include "calibration/inputs/study.hpp"
 #include "cli/options/train_tokens.hpp"
+#include "cli/report/chart.hpp"
 #include "cli/report/document.hpp"
 #include "estimator/step/estimate.hpp"
 
@@ -16,6 +17,8 @@ void add_question(Document& document, const Study& study, std::int64_t gpus, std
 
 /// Adds a line with a label, as the lines of the answer have. Further lines of a long text begin under the text.
 void add_card(Document& document, std::string_view label, std::string text);
+/// Adds a card as a line: its figure and its details. The figure is left out if the first detail begins with it.
+void add_card(Document& document, const Card& card);
 
 /// Adds the answer as four lines with a label (plan, speed, memory, cost), and a line about how certain the time is. `aside`
 /// follows the plan. A plan that does not fit, or is not possible, gets its reasons instead. `training`: the length for

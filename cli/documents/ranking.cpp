@@ -377,16 +377,21 @@ Json plans_rows(const std::vector<Estimate>& ranked, const std::vector<Estimate>
 }
 
 void add_rejected(Document& document, const std::vector<Estimate>& rejected, const Model& model) {
+  constexpr std::ptrdiff_t most_hybrids = 3;  // hybrids that need too much memory, each in a line of its own
   const auto reason = [&](const Estimate& estimate) { return reasons_text(estimate, model); };
-  // If a strategy is impossible at any degree, its hybrids share its line.
-  const auto always = [](const Estimate& estimate) {
-    return estimate.limits.size() == 1 && estimate.limits.begin()->kind == Limit::Kind::no_extents;
+  const auto only = [](const Estimate& estimate, Limit::Kind kind) {
+    return estimate.limits.size() == 1 && estimate.limits.begin()->kind == kind;
   };
+  // If a strategy is impossible at any degree, its hybrids share its line.
+  const auto always = [&](const Estimate& estimate) { return only(estimate, Limit::Kind::no_extents); };
   const auto pure = [](const Estimate& estimate) { return std::popcount(estimate.plan.mesh.family()) <= 1; };
+  const auto too_large = [&](const Estimate& estimate) { return !pure(estimate) && only(estimate, Limit::Kind::memory); };
   const auto hopeless =
       std::find_if(rejected.begin(), rejected.end(), [&](const Estimate& e) { return pure(e) && always(e); });
   const auto with_it =
       std::count_if(rejected.begin(), rejected.end(), [&](const Estimate& e) { return !pure(e) && always(e); });
+  const std::ptrdiff_t large = std::count_if(rejected.begin(), rejected.end(), too_large);
+  const Estimate* smallest = nullptr;  // of many hybrids that need too much memory, the only one that is described
   std::vector<std::pair<std::string, std::string>> hybrids;  // reason, names
   for (const Estimate& estimate : rejected) {
     const Family family = estimate.plan.mesh.family();
@@ -400,6 +405,10 @@ void add_rejected(Document& document, const std::vector<Estimate>& rejected, con
       document.paragraph(fmt::format("{}: {}", family_name(family), reason(estimate)));
       continue;
     }
+    if (large > most_hybrids && too_large(estimate)) {
+      if (smallest == nullptr || estimate.memory.total() < smallest->memory.total()) smallest = &estimate;
+      continue;
+    }
     const std::string why = always(estimate)
                                 ? reason(estimate)
                                 : fmt::format("nearest is {}: {}", degrees_word(estimate.plan.mesh), reason(estimate));
@@ -409,6 +418,10 @@ void add_rejected(Document& document, const std::vector<Estimate>& rejected, con
     } else {
       same->second += ", " + family_name(family);
     }
+  }
+  if (smallest != nullptr) {
+    document.paragraph(fmt::format("{}: nearest is {}: {}; --format json lists all", count_text(large, "hybrid"),
+                                   degrees_word(smallest->plan.mesh), reason(*smallest)));
   }
   for (const auto& [why, names] : hybrids) document.paragraph(fmt::format("{}: {}", names, why));
 }

@@ -74,20 +74,21 @@ bool several_batches(const Points& points, const ScalingQuestion& question) {
          });
 }
 
-/// Names the cheapest point that costs less than the cheapest point that surely meets the goals, and is likely to meet them.
-/// Empty if there is no such point.
-std::string cheaper_text(const Points& points, const Scaling& scaling, const std::string& within, bool batches) {
-  if (within.empty() || !scaling.cheapest) return {};
+/// Returns the cheapest point that costs less than the cheapest point that surely meets the goals, and is likely to meet
+/// them.
+std::optional<std::size_t> cheaper_point(const Points& points, const Scaling& scaling, const Goals& goals) {
   std::optional<std::size_t> cheaper;
+  if (!goals.any() || !scaling.cheapest) return cheaper;
   for (std::size_t i = 0; i < points.size(); ++i) {
     if (!has_plan(points[i]) || !is_likely(scaling.chance[i])) continue;
     if (cost_at(points[i]) < cost_at(points[cheaper.value_or(*scaling.cheapest)])) cheaper = i;
   }
-  if (!cheaper) return {};
-  const StudyOutcome& point = points[*cheaper];
+  return cheaper;
+}
+
+std::string cheaper_text(const StudyOutcome& point, double chance, const std::string& within, bool batches) {
   return fmt::format("{} {} cheaper, and likely to stay within {} ({:.0f} %): {}{}", gpus_text(point, batches),
-                     point.gpus == 1 ? "is" : "are", within, scaling.chance[*cheaper] * 100, humanize(time_at(point)),
-                     money_text(point));
+                     point.gpus == 1 ? "is" : "are", within, chance * 100, humanize(time_at(point)), money_text(point));
 }
 
 /// Returns a point as a card: `64 GPUs`, its time with the interval, its cost and its plan.
@@ -100,7 +101,7 @@ Card card_of(std::string label, const StudyOutcome& point, const std::string& do
   return card;
 }
 
-/// `drawn`: add the two answers of a question without a single answer as cards.
+/// `drawn`: add the answers as cards.
 void add_first_sentence(Document& document, const Points& points, const Scaling& scaling, const ScalingQuestion& question,
                         bool drawn) {
   const auto with_plan = std::find_if(points.begin(), points.end(), has_plan);
@@ -123,27 +124,42 @@ void add_first_sentence(Document& document, const Points& points, const Scaling&
   const StudyOutcome& fastest = points[*scaling.fastest];
   const auto doubt = [&](std::size_t at) { return doubt_text(scaling.chance[at], question.goals.any()); };
   const bool is_certain = is_sure(scaling.chance[*scaling.fastest]);
+  const std::optional<std::size_t> cheaper = cheaper_point(points, scaling, question.goals);
   const std::string of = within.empty() ? "" : (is_certain ? " surely within " : " within ") + within;
   if (!scaling.cheapest || scaling.cheapest == scaling.fastest) {
     const std::string what = scaling.cheapest ? "cheapest and fastest" : "fastest";
-    return document.line(fmt::format("{} {} the {}{}{}", gpus_text(fastest, batches), fastest.gpus == 1 ? "is" : "are", what,
-                                     within.empty() || !is_certain ? ""
-                                     : fastest.gpus == 1           ? " that surely stays"
-                                                                   : " that surely stay",
-                                     within.empty() ? "" : " within " + within),
-                         ": " + point_text(fastest) + doubt(*scaling.fastest));
+    if (drawn) {
+      Cards cards{{card_of((scaling.cheapest ? "Cheapest and fastest" : "Fastest") + of, fastest, doubt(*scaling.fastest),
+                           batches)}};
+      if (cheaper) {
+        cards.cards.push_back(
+            card_of(fmt::format("Cheaper, and likely within {} ({:.0f} %)", within, scaling.chance[*cheaper] * 100),
+                    points[*cheaper], "", batches));
+      }
+      return document.add(Chart{"", "", std::move(cards)});
+    }
+    document.line(fmt::format("{} {} the {}{}{}", gpus_text(fastest, batches), fastest.gpus == 1 ? "is" : "are", what,
+                              within.empty() || !is_certain ? ""
+                              : fastest.gpus == 1           ? " that surely stays"
+                                                            : " that surely stay",
+                              within.empty() ? "" : " within " + within),
+                  ": " + point_text(fastest) + doubt(*scaling.fastest));
+    if (cheaper) document.line(cheaper_text(points[*cheaper], scaling.chance[*cheaper], within, batches));
+    return;
   }
   const StudyOutcome& cheapest = points[*scaling.cheapest];
   const auto text_of = [&](const StudyOutcome& point, std::size_t at) {
     return fmt::format("{}{}: {}{}", gpus_text(point, batches), of, point_text(point), doubt(at));
   };
   if (drawn) {
-    return document.add(Chart{"", "",
-                              Cards{{card_of("Cheapest" + of, cheapest, doubt(*scaling.cheapest), batches),
-                                     card_of("Fastest" + of, fastest, doubt(*scaling.fastest), batches)}}});
+    document.add(Chart{"", "",
+                       Cards{{card_of("Cheapest" + of, cheapest, doubt(*scaling.cheapest), batches),
+                              card_of("Fastest" + of, fastest, doubt(*scaling.fastest), batches)}}});
+  } else {
+    add_card(document, "Cheapest", text_of(cheapest, *scaling.cheapest));
+    add_card(document, "Fastest", text_of(fastest, *scaling.fastest));
   }
-  add_card(document, "Cheapest", text_of(cheapest, *scaling.cheapest));
-  add_card(document, "Fastest", text_of(fastest, *scaling.fastest));
+  if (cheaper) document.line(cheaper_text(points[*cheaper], scaling.chance[*cheaper], within, batches));
 }
 
 /// Returns the goodput of a point; empty if failures are unknown.
@@ -155,14 +171,13 @@ Table scaling_table(const Points& points, const Scaling& scaling, const ScalingQ
   const StudyOutcome& first = *std::find_if(points.begin(), points.end(), has_plan);
   const bool tokens = first.study->model().sequence_length > 0;
   const bool priced = first.study->machine().price_per_gpu_hour.has_value();
+  const bool batches = several_batches(points, question);
   std::vector<Column> columns{essential(figures(first.study->machine().device.is_processor ? "processors" : "GPUs")),
-                              essential(figures("batch")), essential(words("plan")), essential(figures("step"))};
-  Bars bars;
-  bars.column = columns.size();
-  bars.pieces = {fmt::format("scaling efficiency per {}", device_noun(first.study->machine().device)), "lost"};
-  const Column eff = figures("eff.");  // left out before the goals
-  columns.insert(columns.end(), {words("scaling"), question.goals.any() ? eff : essential(eff),
-                                 essential(figures(name_of(first.training)))});
+                              batches ? essential(figures("batch")) : figures("batch"),
+                              essential(words("plan")),
+                              figures("step"),
+                              essential(figures(name_of(first.training))),
+                              words(interval_name())};
   if (priced) columns.push_back(essential(figures(first.study->machine().currency)));
   const bool powered = first.best->power.has_value();
   if (powered) columns.push_back(essential(figures("kWh")));
@@ -171,9 +186,13 @@ Table scaling_table(const Points& points, const Scaling& scaling, const ScalingQ
   const bool fails = goodput_at(first).has_value();
   if (fails) columns.push_back(essential(figures("goodput")));
   if (question.goals.any()) columns.push_back(essential(words("meets")));
+  Bars bars;
+  bars.column = columns.size();
+  bars.pieces = {fmt::format("scaling efficiency per {}", device_noun(first.study->machine().device)), "lost"};
+  const Column eff = figures("eff.");  // left out before the goals
+  columns.insert(columns.end(), {words("scaling"), question.goals.any() ? eff : essential(eff)});
   if (priced) columns.push_back(words("Pareto"));
-  columns.insert(columns.end(),
-                 {figures(tokens ? "tokens/s" : "samples/s"), figures("memory"), words("verdict"), words(interval_name())});
+  columns.insert(columns.end(), {figures(tokens ? "tokens/s" : "samples/s"), figures("memory"), words("verdict")});
   Table table(std::move(columns));
   std::vector<Plan> plans;
   for (std::size_t i = 0; i < points.size(); ++i) {
@@ -185,18 +204,17 @@ Table scaling_table(const Points& points, const Scaling& scaling, const ScalingQ
     const double efficiency = scaling.efficiency[i].value_or(0);
     std::vector<std::string> row{with_thousands(point.gpus), with_thousands(point.global_batch),
                                  plan_word(best.plan),       humanize(best.time.step_time()),
-                                 share_text(efficiency),     share_text(efficiency),
-                                 humanize(time_at(point))};
+                                 humanize(time_at(point)),   interval_text(time_at(point), best.interval)};
     if (priced) row.push_back(amount(cost_at(point).value_or(0)));
     const double energy = powered ? kilowatt_hours(best, *point.study, point.training).value_or(0) : 0;
     if (powered) row.push_back(amount(energy));
     if (emits) row.push_back(amount(carbon_kilograms(*point.study, energy).value_or(0)));
     if (fails) row.push_back(share_text(goodput_at(point).value_or(Goodput{}).share));
     if (question.goals.any()) row.push_back(decision_text(scaling.chance[i]));
+    row.insert(row.end(), {share_text(efficiency), share_text(efficiency)});
     if (priced) row.emplace_back(scaling.on_front[i] ? "yes" : "");
-    row.insert(row.end(),
-               {rate_text(tokens ? throughput.tokens.value_or(0) : throughput.samples), humanize(best.memory.total()),
-                std::string(to_string(best.verdict)), interval_text(best.time.step_time(), best.interval)});
+    row.insert(row.end(), {rate_text(tokens ? throughput.tokens.value_or(0) : throughput.samples),
+                           humanize(best.memory.total()), std::string(to_string(best.verdict))});
     table.add(std::move(row));
     const double reached = std::min(efficiency, 1.0);
     bars.shares.push_back({reached, 1 - reached});
@@ -264,9 +282,6 @@ Document document_of(const Points& exact, const Scaling& scaling, const ScalingQ
   add_first_sentence(document, points, scaling, question, drawn);
   const auto answered = std::find_if(points.begin(), points.end(), [](const StudyOutcome& each) { return each.study; });
   const Study& study = *answered->study;
-  const std::string within = goals_text(question.goals, study.machine().currency);
-  if (const std::string cheaper = cheaper_text(points, scaling, within, several_batches(points, question)); !cheaper.empty())
-    document.line(cheaper);
   document.line(fmt::format("{}{} on {}, {} with {}; {}", study.model().name,
                             study.spec().dataset.empty() ? "" : ", data set " + study.dataset().name, study.machine().name,
                             to_string(study.precision()), to_string(study.optimizer()),

@@ -241,6 +241,28 @@ std::optional<Estimate> predicted_with(std::string_view software, const Study& s
 
 }  // namespace
 
+namespace {
+
+/// Returns why no tool starts a plan: the reason of the first tool that has all axes of the plan, because other tools lack
+/// more than that; else of the first tool.
+std::string why_not_started(const Study& study, const Estimate& estimate) {
+  std::string first;
+  for (const Launcher& launcher : launchers()) {
+    const LaunchOutcome outcome = launch_outcome(launcher, study, estimate);
+    const auto* cannot = std::get_if<CannotLaunch>(&outcome);
+    if (cannot == nullptr || launcher.name == submitter) continue;
+    const std::string reason = fmt::format("{}: {}", launcher.name, cannot->reason);
+    const bool has_axes = std::any_of(frameworks().begin(), frameworks().end(), [&](const Framework& each) {
+      return each.launcher == launcher.name && (estimate.plan.mesh.family() & ~each.axes) == 0;
+    });
+    if (has_axes) return reason;
+    if (first.empty()) first = reason;
+  }
+  return first;
+}
+
+}  // namespace
+
 std::vector<StartingTool> predicted_starts(const Study& study, const Estimate& estimate) {
   std::vector<StartingTool> tools;
   std::vector<std::pair<std::string_view, std::optional<Estimate>>> known;  // by software, which several tools share
@@ -267,11 +289,7 @@ Start start_of(const Study& study, const Estimator& estimator, const std::vector
     }
   }
   if (!start.tools.empty() || !start.too_small.empty()) return start;
-  for (const Launcher& launcher : launchers()) {
-    const LaunchOutcome outcome = launch_outcome(launcher, study, *plans.front());
-    if (const auto* cannot = std::get_if<CannotLaunch>(&outcome); cannot != nullptr && start.reason.empty())
-      start.reason = fmt::format("{}: {}", launcher.name, cannot->reason);
-  }
+  start.reason = why_not_started(study, *plans.front());
   for (const Estimate* const each : plans) {
     std::optional<Estimate> found = nearest_startable(estimator, *each, fixed, is_started);
     const bool is_better =

@@ -35,7 +35,7 @@ std::span<const OptionGroup> option_groups() {
           "older-framework"}},
         {"Search",
          {"for", "objective", "strategies", "per-layer", "top", "all", "risk", "allow-risk", "time-limit", "like", "set"}},
-        {"Choices of the plan", {"plan", "strategy", "degrees", "layers", "micro-batches", "placement"}},
+        {"Choices of the plan", {"plan", "row", "strategy", "degrees", "layers", "micro-batches", "placement"}},
         {"Communication",
          {"no-overlap", "congestion", "allreduce", "parameter-servers", "sparse-density", "sparse-gradients", "compress",
           "compress-density", "compress-rank", "local-steps", "local-fragments", "local-overlap", "synchronization",

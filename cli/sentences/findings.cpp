@@ -12,8 +12,10 @@ namespace {
 /// Describes the activity of the ranks that a finding is about.
 std::string doing_in_words(const Finding& finding) {
   if (const auto* gradients = std::get_if<Finding::Gradients>(&finding.facts)) {
+    const std::string copies = gradients->copies_weights ? "copying weights from the host" : "";
+    if (gradients->ranks == 1 && !copies.empty()) return copies;
     return fmt::format(
-        "{} among {} ranks ({})", doing_phrase(finding.kind), gradients->ranks,
+        "{}{}{} among {} ranks ({})", copies, copies.empty() ? "" : " and ", doing_phrase(finding.kind), gradients->ranks,
         gradients->zero_stage > 0 ? fmt::format("ZeRO-{}", gradients->zero_stage) : std::string(gradients->algorithm));
   }
   if (const auto* pipeline = std::get_if<Finding::Pipeline>(&finding.facts)) {

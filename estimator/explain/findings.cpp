@@ -47,7 +47,7 @@ std::vector<Finding> findings_of(const Job& job, const Estimate& estimate) {
   const auto replicas = static_cast<std::int64_t>(plan.mesh.replicas());
   add_time(Kind::compute, time[Part::forward] + time[Part::backward]);
   add_time(Kind::gradient_exchange, time[Part::gradient_exchange],
-           Finding::Gradients{replicas, plan.zero_stage, estimate.gradient_algorithm});
+           Finding::Gradients{replicas, plan.zero_stage, estimate.gradient_algorithm, plan.offload == Offload::weights});
   add_time(Kind::layer_collectives, time[Part::layer_collectives]);
   add_time(Kind::halo, time[Part::halo]);
   add_time(Kind::pipeline, time[Part::pipeline]);

@@ -31,7 +31,8 @@ struct Finding {
   struct Gradients {
     std::int64_t ranks;
     int zero_stage;
-    std::string_view algorithm;  ///< algorithm of the gradient Allreduce
+    std::string_view algorithm;   ///< algorithm of the gradient Allreduce
+    bool copies_weights = false;  ///< whether the time contains copies of offloaded weights from the host
   };
   struct Pipeline {
     int stages;

@@ -201,6 +201,14 @@ class Plan:
         return explain(**{**asked, **options})  # type: ignore[arg-type]
 
     @property
+    def notation(self) -> str:
+        """The plan in the notation of reports, which explain(plan=...) reads: 'dp32·tp2 z1 m4'."""
+        return str(self.raw["plan"])
+
+    def __str__(self) -> str:
+        return f"{self.notation}: {self.verdict or 'not possible'}" + (f", {self.iteration_s:.4g} s per step" if self.time else "")
+
+    @property
     def iteration_s(self) -> float | None:
         return self.time["iteration_s"] if self.time else None
 

@@ -29,6 +29,10 @@ class Answers(unittest.TestCase):
         self.assertEqual(answer.best.iteration_s, answer.raw["best"]["time"]["iteration_s"])
         self.assertEqual(answer.best.memory_bytes, answer.raw["best"]["memory"]["total_bytes"])
         self.assertEqual(answer.inputs["gpus"], 8)
+        self.assertEqual(answer.best.notation, "dp8")
+        self.assertTrue(str(answer.best).startswith("dp8: FITS, "))
+        again = ddl_oracle.explain("resnet50", machine="dgx-a100", plan=answer.best.notation)
+        self.assertEqual(again.plan.iteration_s, answer.best.iteration_s)
 
     def test_rows_have_the_columns_of_csv(self):
         options = ["recommend", "resnet50", "--gpus", "8", "--format", "csv"]
@@ -48,6 +52,7 @@ class Answers(unittest.TestCase):
         self.assertTrue(any(plan.iteration_s is None for plan in answer.plans))
         for plan in answer.plans:
             plan.row()
+            self.assertIn(": DOES-NOT-FIT" if plan.time else ": not possible", str(plan))
 
     def test_options_are_keywords(self):
         answer = ddl_oracle.recommend("resnet50", gpus=8, batch_per_gpu=16, no_overlap=True, ideal=False, strategies=["data", "tensor"])

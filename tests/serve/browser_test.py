@@ -119,7 +119,7 @@ class Page(unittest.TestCase):
         for role, name in controls:
             self.assertTrue(name.strip(), (role, controls))
         names = [name for _, name in controls]
-        for name in ("Model", "Machine", "GPUs", "Global batch", "Sequence length", "Precision", "Start with", "Tokens to train", "Price per GPU hour", "Answer"):
+        for name in ("Model", "Machine", "GPUs", "Global batch", "Seq. length", "Precision", "Start with", "Tokens to train", "Price per hour", "Answer"):
             self.assertIn(name, names)
 
     def test_keys_alone_reach_every_control(self):
@@ -160,7 +160,7 @@ class Page(unittest.TestCase):
         self.browser.evaluate("document.getElementById('keep').click()")
         self.browser.wait("location.pathname === '/compare' && document.readyState === 'complete'")
         table = self.browser.evaluate("document.querySelector('.compared').textContent")
-        for words in ("GPUs", "64", "128", "Step", "Memory"):
+        for words in ("GPUs", "64", "128", "Speed", "90 % interval", "Memory", "Cost", "USD per 1B tokens", "Confidence"):
             self.assertIn(words, table)
         self.assertEqual(self.browser.evaluate("document.querySelectorAll('.half .cards').length"), 2)
 

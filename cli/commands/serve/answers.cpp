@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 
 #include "cli/commands/commands.hpp"
-#include "cli/documents/throughput.hpp"
 #include "cli/options/command_line.hpp"
 #include "cli/report/figures.hpp"
 #include "cli/report/formats/format.hpp"
@@ -20,7 +19,6 @@
 #include "cli/report/shell_words.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
-#include "core/units.hpp"
 
 namespace ddl {
 namespace {
@@ -61,23 +59,27 @@ std::pair<std::string, std::string> compared_links(const HttpRequest& request) {
   return links;
 }
 
-/// Returns the figures of a report that a comparison shows; empty for reports without a best plan.
+/// Returns the figures of a report that a comparison shows: the cards of its answer, with their short details. Empty for
+/// reports without cards.
 std::vector<std::pair<std::string, std::string>> compared_figures(const Report& report) {
-  const nlohmann::ordered_json json = report.json();
-  const auto best = json.find("best");
-  if (best == json.end() || best->is_null() || best->at("time").is_null()) return {};
-  const nlohmann::ordered_json& throughput = best->at("throughput");
-  const Bytes memory(best->at("memory").at("total_bytes").get<double>());
-  std::vector<std::pair<std::string, std::string>> figures{
-      {"Plan", best->at("plan").get<std::string>()},
-      {"Step", humanize(Seconds(best->at("time").at("iteration_s").get<double>()))},
-      {"Memory", fmt::format("{}, {}", humanize(memory), best->at("verdict").get<std::string>())}};
-  const bool has_tokens = throughput.at("tokens_per_s_per_gpu").is_number();
-  const auto& rate = throughput.at(has_tokens ? "tokens_per_s_per_gpu" : "samples_per_s_per_gpu");
-  figures.emplace_back("Speed",
-                       fmt::format("{} {} per GPU", rate_text(rate.get<double>()), has_tokens ? "tokens/s" : "samples/s"));
-  const auto& mfu = throughput.at("mfu");
-  figures.emplace_back("MFU", mfu.is_number() ? share_text(mfu.get<double>()) : "-");
+  constexpr std::size_t longest = 48;
+  std::vector<std::pair<std::string, std::string>> figures;
+  if (!report.page) return figures;
+  const Document page = report.page();
+  for (const Block& block : page.blocks) {
+    const auto* const chart = std::get_if<Chart>(&block);
+    const auto* const cards = chart == nullptr ? nullptr : std::get_if<Cards>(&chart->drawing);
+    if (cards == nullptr) continue;
+    for (const Card& card : cards->cards) {
+      std::string text = card.about.empty() ? card.figure : card.figure + " " + card.about;
+      if (!card.badge.empty()) text += ", " + card.badge;
+      for (const std::string& each : card.details) {
+        if (display_width(each) <= longest) text += (text.empty() ? "" : ", ") + each;
+      }
+      figures.emplace_back(card.label, std::move(text));
+    }
+    break;
+  }
   return figures;
 }
 

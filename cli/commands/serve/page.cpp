@@ -147,10 +147,12 @@ std::string page_text(const PageQuestion& question, const PageAnswer& answer, co
 
 std::string comparison_text(const ComparedAnswer& a, const ComparedAnswer& b) {
   std::string rows = differences_text(a.question, b.question);
-  const std::size_t figures = std::min(a.figures.size(), b.figures.size());
-  for (std::size_t i = 0; i < figures; ++i) {
-    rows += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td></tr>\n", html_text(a.figures[i].first),
-                        html_text(a.figures[i].second), html_text(b.figures[i].second));
+  for (const auto& [name, of_a] : a.figures) {
+    const auto of_b =
+        std::find_if(b.figures.begin(), b.figures.end(), [own = name](const auto& each) { return each.first == own; });
+    if (of_b == b.figures.end()) continue;
+    rows += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td></tr>\n", html_text(name), html_text(of_a),
+                        html_text(of_b->second));
   }
   std::string columns;
   for (const auto& [name, each] : {std::pair("A", &a), std::pair("B", &b)}) {

@@ -16,7 +16,7 @@ const std::string_view page_style = R"css(
 .half-name { color: var(--faint); }
 .compared th[scope=row] { text-align: left; }
 .half .whisker { grid-template-columns: 9rem minmax(0, 1fr) 4.5rem; }
-.controls { display: grid; grid-template-columns: repeat(auto-fit, minmax(6rem, 1fr)); gap: .5rem .6rem; align-items: end; }
+.controls { display: grid; grid-template-columns: repeat(auto-fit, minmax(5.75rem, 1fr)); gap: .5rem .6rem; align-items: end; }
 .control { min-width: 0; }
 .control.model, .control.machine { grid-column: span 2; }
 .control label { display: block; font-size: .8rem; color: var(--faint); }

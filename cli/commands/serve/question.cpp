@@ -57,11 +57,11 @@ const std::vector<Control>& controls() {
       {"machine", "--machine", "Machine", "dgx-h100", "", Kind::choice},
       {"gpus", "--gpus", "GPUs", "64", "64, or 8..1024"},
       {"batch", "--batch", "Global batch", "", "usual"},
-      {"seq", "--seq", "Sequence length", "", "the model’s"},
+      {"seq", "--seq", "Seq. length", "", "the model’s"},
       {"precision", "--precision", "Precision", "", "", Kind::choice},
       {"for", "--for", "Start with", "", "", Kind::choice},
       {"tokens", "--train-tokens", "Tokens to train", "", "15T", Kind::words},
-      {"price", "--price", "Price per GPU hour", "", "2.5USD/h", Kind::words},
+      {"price", "--price", "Price per hour", "", "2.5USD/h", Kind::words},
       {"deadline", "--deadline", "Deadline", "", "30d", Kind::words, true},
       {"budget", "--budget", "Budget", "", "100kUSD", Kind::words, true},
       {"memory", "--gpu-memory", "Memory per GPU", "", "80GiB", Kind::words, true},
@@ -154,6 +154,20 @@ std::vector<std::string> quoted_in(std::string_view text) {
   return quoted;
 }
 
+/// Returns the names of bundled models in a text.
+std::vector<std::string> models_in(std::string_view text) {
+  const std::vector<std::string> names = model_names();
+  std::vector<std::string> found;
+  constexpr std::string_view separators = " ,;:";
+  for (std::size_t at = text.find_first_not_of(separators); at != std::string_view::npos;) {
+    const std::size_t end = std::min(text.find_first_of(separators, at), text.size());
+    const std::string word(text.substr(at, end - at));
+    if (std::find(names.begin(), names.end(), word) != names.end()) found.push_back(word);
+    at = text.find_first_not_of(separators, end);
+  }
+  return found;
+}
+
 }  // namespace
 
 std::vector<std::pair<std::string, PageQuestion>> mended(const PageQuestion& question, std::string_view what,
@@ -161,7 +175,9 @@ std::vector<std::pair<std::string, PageQuestion>> mended(const PageQuestion& que
   std::vector<std::pair<std::string, PageQuestion>> mended;
   const std::vector<std::string> wrong = quoted_in(what);
   if (wrong.empty()) return mended;
-  for (const std::string& proposal : quoted_in(hint)) {
+  std::vector<std::string> proposals = quoted_in(hint);
+  if (proposals.empty()) proposals = models_in(hint);
+  for (const std::string& proposal : proposals) {
     PageQuestion changed = question;
     for (auto& [key, value] : changed.values) {
       const std::size_t at = value.find(wrong.front());

@@ -170,7 +170,7 @@ class HtmlWriter {
 
   /// Returns the CSS class of a cell. Short texts do not wrap, so that rows do not become high.
   [[nodiscard]] static std::string_view class_of_cell(const Column& column, const std::string& text) {
-    constexpr std::size_t longest_in_one_line = 60;
+    constexpr std::size_t longest_in_one_line = 48;
     return column.has_figures ? "f" : text.size() <= longest_in_one_line ? "n" : "w";
   }
 

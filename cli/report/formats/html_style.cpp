@@ -142,21 +142,24 @@ svg .o0, svg .o2, svg .o3, svg .o4, svg .o5, svg .o6, svg .o8 { fill: #111; } sv
 @media (max-width: 40rem) { body { padding: .75rem; } .answer { font-size: 1.1rem; } th, td { padding: .25rem .35rem; }
   .contents { margin: 0 -.75rem; padding: .35rem .75rem; } .wide { display: none; } .toggle.phone { display: inline; }
   table { font-size: .8rem; } td.n { white-space: normal; }
-  td.n, td.w { min-width: 0; overflow-wrap: anywhere; }
+  td.n, td.w { min-width: 0; overflow-wrap: break-word; }
   .contents { scrollbar-width: none; } .card .card-figure { font-size: 1.35rem; }
   .whisker { grid-template: "name value" auto "track track" auto / 1fr auto; margin-bottom: .2rem; }
   .whisker .name { grid-area: name; } .whisker .value { grid-area: value; } .whisker svg { grid-area: track; } }
 @media print { :root { color-scheme: light; } @page { size: A4; margin: 11mm; }
   body { max-width: none; padding: 0; font-size: 8pt; line-height: 1.3; background: #fff; color: #000; }
   .zoom, .contents, .toggle, details:not([open]) { display: none; } main { display: block !important; }
+  h2 { font-size: 10pt; } h2 small { font-size: 8pt; }
   .cards { grid-template-columns: repeat(3, 1fr); gap: .4rem; margin: .3rem 0; } .card { padding: .35rem .6rem; }
   .card .card-figure { font-size: 1.1rem; } .card .card-detail { margin: 0; font-size: 7pt; } .gauge { margin: .1rem 0; }
   ul { margin: .1rem 0; } .note { font-size: 7pt; }
-  .answer { font-size: 1.1rem; margin: .2rem 0; } p { margin: .15rem 0; }
-  summary { margin-top: .35rem; padding: .2rem 0; } figure { margin: .2rem 0; zoom: .58; } .legend { margin: .2rem 0; }
-  .bar { height: 9px; } .bar-label { margin: .05rem 0 0; line-height: 1.2; } pre { padding: .3rem .5rem; margin: .3rem 0; }
+  .answer { font-size: 11pt; margin: .2rem 0; } p { margin: .15rem 0; }
+  summary { margin-top: .35rem; padding: .2rem 0; } figure { margin: .2rem 0; zoom: .58; }
+  .legend { margin: .2rem 0; font-size: 7pt; } figure .legend { font-size: 9pt; } .swatch { height: .7em; width: .7em; }
+  .bar { height: 9px; } .bar-label { margin: .05rem 0 0; line-height: 1.2; }
+  pre { padding: .3rem .5rem; margin: .3rem 0; font-size: 7pt; }
   .scroll { overflow: visible; margin: .2rem 0; } .timeline { width: 100% !important; min-width: 0; }
-  .whisker { grid-template-columns: 11rem minmax(0, 1fr) 4.5rem; }
+  .whisker { grid-template-columns: 21rem minmax(0, 1fr) 6rem; }
   table { font-size: 7pt; line-height: 1.2; } th, td { padding: 0 3px; } th, td.n { white-space: normal; } td.w { min-width: 0; }
   * { -webkit-print-color-adjust: exact; print-color-adjust: exact; }
   figure, tr, pre, .card { break-inside: avoid; } summary { break-after: avoid; } }

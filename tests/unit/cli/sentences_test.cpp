@@ -74,6 +74,10 @@ TEST_CASE("a finding states its share, and the largest one bounds the plan") {
         "bound by: gradient communication among 16 ranks (hierarchical) takes 100 % of the time");
   CHECK(text({Kind::gradient_exchange, 0.6, Finding::Gradients{8, 2, to_string(AllreduceAlgorithm::ring)}}) ==
         "gradient communication among 8 ranks (ZeRO-2) takes 60 % of the time");
+  CHECK(text({Kind::gradient_exchange, 0.1, Finding::Gradients{1, 0, to_string(AllreduceAlgorithm::ring), true}}) ==
+        "copying weights from the host takes 10 % of the time");
+  CHECK(text({Kind::gradient_exchange, 0.1, Finding::Gradients{2, 3, to_string(AllreduceAlgorithm::ring), true}}) ==
+        "copying weights from the host and gradient communication among 2 ranks (ZeRO-3) takes 10 % of the time");
   CHECK(text({Kind::bubble, 0.1, Finding::Pipeline{3, 1}}) ==
         "the pipeline bubble (3 stages, 1 micro-batch) takes 10 % of the time");
   CHECK(text({Kind::bubble, 0.1, Finding::Pipeline{3, 4}}) ==

@@ -84,6 +84,11 @@ TEST_CASE("proposals of a hint replace the value that the message quotes") {
   CHECK(found[1].second.value_of("model") == "resnet101@width=2");
   CHECK(mended(question, "unknown model 'other'", "did you mean 'resnet50'?").empty());
   CHECK(mended(question, "no plan is possible", "").empty());
+  // A hint that lists relatives has no quotes.
+  const auto relatives =
+      mended(question, "unknown model 'resnet51'", "nearest of its family: resnet50, resnet101; or import");
+  REQUIRE(relatives.size() == 2);
+  CHECK(relatives[1].first == "resnet101");
 }
 
 TEST_CASE("a question may only name offered files") {
