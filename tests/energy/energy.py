@@ -46,7 +46,7 @@ def first(value, key):
 
 def predicted(program, row):
     command = [program, "recommend", *shlex.split(row["command"]), "--pue", "1", "--format", "json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=550, check=False)
     if done.returncode not in (0, 1):
         raise SystemExit(f"{row['set']}, {row['run']}: {done.stderr.strip()}")
     report = json.loads(done.stdout)

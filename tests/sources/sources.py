@@ -29,7 +29,7 @@ def failure(row, folder, environment):
     work = Path(tempfile.mkdtemp(dir=folder))
     for name in HERE.glob("*.yaml"):
         (work / name.name).write_text(name.read_text())
-    done = subprocess.run(row["command"], shell=True, cwd=work, env=environment, capture_output=True, text=True, timeout=110, check=False)
+    done = subprocess.run(row["command"], shell=True, cwd=work, env=environment, capture_output=True, text=True, timeout=550, check=False)
     if done.returncode not in (0, 1, 3):
         return f"exit code {done.returncode}: {done.stderr.strip().splitlines()[0] if done.stderr else ''}"
     found = re.search(row["expected"], done.stdout, re.MULTILINE)
