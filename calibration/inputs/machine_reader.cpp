@@ -313,11 +313,12 @@ class SheetReader {
     const YamlNode& node = part.node;
     const MachineSection section({part});
     using Kind = NetworkShape::Kind;
-    constexpr std::array<std::pair<std::string_view, Kind>, 5> kinds{{{"fat-tree", Kind::fat_tree},
+    constexpr std::array<std::pair<std::string_view, Kind>, 6> kinds{{{"fat-tree", Kind::fat_tree},
                                                                       {"rail-optimised", Kind::rail_optimised},
                                                                       {"dragonfly", Kind::dragonfly},
                                                                       {"torus", Kind::torus},
-                                                                      {"distributed-loop", Kind::distributed_loop}}};
+                                                                      {"distributed-loop", Kind::distributed_loop},
+                                                                      {"optical-circuits", Kind::optical_circuits}}};
     const YamlNode kind = number(section, "kind", "topology");
     const std::string text = kind.text();
     const auto found = std::find_if(kinds.begin(), kinds.end(), [&](const auto& known) { return known.first == text; });
@@ -349,6 +350,9 @@ class SheetReader {
         break;
       case Kind::distributed_loop:
         keys = {"kind", "shortcuts", "link_bandwidth", "hop_latency"};
+        break;
+      case Kind::optical_circuits:
+        keys = {"kind", "circuits", "link_bandwidth", "packet_bandwidth", "hop_latency"};
         break;
     }
     node.only_keys(keys);
@@ -398,19 +402,25 @@ class SheetReader {
                      "their product must be the number of nodes");
       sheet_.numbers.push_back({"topology.extents", written, sourced.source, sourced.key});
       shape.link_bandwidth = links("link_bandwidth");
-    } else if (shape.kind == Kind::distributed_loop) {
-      const SourcedNode sourced = part.citations->read(node.at("shortcuts"));
+    } else if (shape.kind == Kind::distributed_loop || shape.kind == Kind::optical_circuits) {
+      // Each node of a loop has a link to the next node anyway. Circuits link only nodes at the given distances.
+      const bool is_loop = shape.kind == Kind::distributed_loop;
+      const std::string_view key = is_loop ? "shortcuts" : "circuits";
+      const std::int64_t least = is_loop ? 2 : 1, most = is_loop ? nodes - 1 : nodes / 2;
+      const SourcedNode sourced = part.citations->read(node.at(key));
       const YamlNode& shortcuts = sourced.value;
       std::string written;
       for (const YamlNode& places : shortcuts.items()) {
-        const int on = static_cast<int>(places.integer(2, std::max<std::int64_t>(2, nodes - 1)));
+        const int on = static_cast<int>(places.integer(least, std::max(least, most)));
         if (std::find(shape.shortcuts.begin(), shape.shortcuts.end(), on) != shape.shortcuts.end())
           places.fail(fmt::format("{} is given twice", on), "remove one of them");
         shape.shortcuts.push_back(on);
         written += fmt::format("{}{}", written.empty() ? "" : ", ", on);
       }
-      sheet_.numbers.push_back({"topology.shortcuts", written, sourced.source, sourced.key});
+      if (written.empty() && !is_loop) shortcuts.fail("no circuits", "write [1]: circuits to both neighbors");
+      sheet_.numbers.push_back({fmt::format("topology.{}", key), written, sourced.source, sourced.key});
       shape.link_bandwidth = links("link_bandwidth");
+      if (!is_loop) shape.global_bandwidth = links("packet_bandwidth");
     }
     if (const auto value = optional_number(section, "hop_latency", "topology"))
       shape.hop_latency = value->seconds(true, plausible_latency);
@@ -463,6 +473,7 @@ class SheetReader {
       case NetworkShape::Kind::torus:
         return 2 * nodes * (1 + static_cast<double>(shape.extents.size()));
       case NetworkShape::Kind::distributed_loop:
+      case NetworkShape::Kind::optical_circuits:
         return 2 * nodes * (2 + static_cast<double>(shape.shortcuts.size()));
     }
     return 0;

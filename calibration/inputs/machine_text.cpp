@@ -54,7 +54,8 @@ std::string lines_below(const MachineSheet& sheet, std::string_view prefix, std:
     const std::string_view key = std::string_view(number.key).substr(prefix.size());
     std::string pair = sources.pair(number);
     if (number.key == "topology.extents") pair = list_pair(sheet.machine.shape.extents, number, sources);
-    if (number.key == "topology.shortcuts") pair = list_pair(sheet.machine.shape.shortcuts, number, sources);
+    if (number.key == "topology.shortcuts" || number.key == "topology.circuits")
+      pair = list_pair(sheet.machine.shape.shortcuts, number, sources);
     lines += fmt::format("{}{}: {}\n", indent, key, pair);
   }
   return lines;

@@ -265,6 +265,11 @@ std::optional<ExchangeTimes::Parts> ExchangeTimes::measured_time(Collective oper
 SharedLink ExchangeTimes::round_link(const GroupLinks& at, Pattern pattern, double step, bool staged) const {
   Flows flows{pattern, std::max(1.0, std::floor(at.group.members[0]))};
   flows.step = step;
+  // In a tree, partners meet at the first level whose units hold more ranks than the distance between them.
+  if (!machine_.network) {
+    flows.to = 0;
+    while (flows.to < at.group.outermost && at.group.members[flows.to] <= step) ++flows.to;
+  }
   SharedLink shared = share(at.group, flows, staged, at.purpose);
   if (at.only_startups) shared.link.beta = shared.link.add = SecondsPerByte{};
   return shared;
@@ -274,8 +279,14 @@ bool ExchangeTimes::rounds_differ(const GroupLinks& at) const {
   return machine_.network && at.group.outermost > 0 && assumptions_.contention;
 }
 
+bool ExchangeTimes::is_by_rounds(AllreduceAlgorithm algorithm, const GroupLinks& at) const {
+  // In a tree, the order of the distances matters only if large parts of the vector travel far.
+  const bool is_far = algorithm == AllreduceAlgorithm::far_halving_doubling;
+  return rounds_differ(at) || (is_far && at.group.outermost > 0 && assumptions_.contention);
+}
+
 ExchangeTimes::Rounds ExchangeTimes::rounds_of(AllreduceAlgorithm algorithm, const GroupLinks& at) const {
-  if (!rounds_differ(at)) return {};
+  if (!is_by_rounds(algorithm, at)) return {};
   switch (algorithm) {
     case AllreduceAlgorithm::butterfly:
     case AllreduceAlgorithm::rabenseifner:
@@ -445,7 +456,7 @@ Seconds ExchangeTimes::allreduce_time(AllreduceAlgorithm algorithm, Bytes messag
       return shifted_halving_doubling_allreduce_time(message, ranks, link);
     case AllreduceAlgorithm::rabenseifner:
     case AllreduceAlgorithm::far_halving_doubling:
-      if (rounds_differ(at)) return by_rounds(algorithm, message, at, staged);
+      if (is_by_rounds(algorithm, at)) return by_rounds(algorithm, message, at, staged);
       return rabenseifner_allreduce_time(message, ranks, link);
     case AllreduceAlgorithm::hierarchical:
       if (!has_levels(at.group)) return ring_allreduce_time(message, ranks, link);

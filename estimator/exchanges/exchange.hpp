@@ -133,6 +133,8 @@ class ExchangeTimes {
     double in_node = 1;
   };
   [[nodiscard]] bool rounds_differ(const GroupLinks& way) const;
+  /// Returns whether an Allreduce is predicted round by round.
+  [[nodiscard]] bool is_by_rounds(AllreduceAlgorithm algorithm, const GroupLinks& way) const;
   /// Returns the rounds of an algorithm one by one; empty if all rounds use the same links.
   [[nodiscard]] Rounds rounds_of(AllreduceAlgorithm algorithm, const GroupLinks& way) const;
   /// The time of a ring collective. With `two_levels`, one ring runs inside each node and one ring

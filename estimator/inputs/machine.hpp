@@ -85,17 +85,20 @@ class Network;
 /// How nodes are connected. A fat tree is described by the levels alone. For other shapes, this struct describes the network
 /// between nodes, and one level describes the connection of a node to the network.
 struct NetworkShape {
-  enum class Kind { fat_tree, rail_optimised, dragonfly, torus, distributed_loop };
+  enum class Kind { fat_tree, rail_optimised, dragonfly, torus, distributed_loop, optical_circuits };
   Kind kind = Kind::fat_tree;
   std::vector<int> extents{};  ///< torus: nodes along each side; the last side varies fastest
-  /// distributed loop: distances of each node's additional links, in places, in both directions
+  /// distributed loop: distances of each node's additional links, in places, in both directions; optical circuits: distances
+  /// of the nodes at the ends of circuits
   std::vector<int> shortcuts{};
-  int nodes_per_router = 1;      ///< dragonfly: nodes that are connected to one router
-  int routers_per_group = 1;     ///< dragonfly: routers of a group; each pair of routers of a group has a link
-  int global_links = 1;          ///< dragonfly: links of a router to other groups
-  Bandwidth link_bandwidth{};    ///< bandwidth of one link between nodes or between routers of a group, in one direction
-  Bandwidth global_bandwidth{};  ///< dragonfly: bandwidth of one link between groups
-  Seconds hop_latency{};         ///< time that each link after the first adds to α
+  int nodes_per_router = 1;    ///< dragonfly: nodes that are connected to one router
+  int routers_per_group = 1;   ///< dragonfly: routers of a group; each pair of routers of a group has a link
+  int global_links = 1;        ///< dragonfly: links of a router to other groups
+  Bandwidth link_bandwidth{};  ///< bandwidth of one link between nodes or between routers of a group, in one direction
+  /// Dragonfly: bandwidth of one link between groups. Optical circuits: bandwidth of a node into the packet-switched
+  /// network.
+  Bandwidth global_bandwidth{};
+  Seconds hop_latency{};  ///< time that each link after the first adds to α
 };
 
 /// The path between devices and network through the host's memory, used if a transfer cannot go directly.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <sstream>
 
 #include <fmt/format.h>
 
@@ -66,6 +68,16 @@ Convergence read_convergence(const YamlNode& root) {
   return convergence;
 }
 
+/// Returns the name of a model and its parameters (`lora=16`), in any order, without the length of its samples.
+std::set<std::string> parts_but_tokens(const std::string& name) {
+  std::set<std::string> parts;
+  std::istringstream text(name);
+  for (std::string part; std::getline(text, part, '@');) {
+    if (!part.starts_with("tokens=")) parts.insert(part);
+  }
+  return parts;
+}
+
 }  // namespace
 
 std::optional<double> Convergence::samples_at(std::int64_t batch) const {
@@ -107,16 +119,17 @@ std::optional<NoiseScale> Convergence::noise_scale() const {
 
 std::vector<std::string> convergence_names() {
   std::vector<std::string> names;
-  for (const EmbeddedFile& file : bundled_convergence()) names.emplace_back(file.name);
+  for (const EmbeddedFile& file : bundled_convergence()) names.push_back(read_convergence(bundled_yaml(file)).model);
   return names;
 }
 
 std::optional<Convergence> convergence_of(const Model& model) {
+  // A model with another sample length (`@tokens`) is the same model. A change of any other
+  // parameter makes it a different model.
+  const std::set<std::string> asked = parts_but_tokens(model.name);
   for (const EmbeddedFile& file : bundled_convergence()) {
-    // A model with another sample length (`@tokens`) is the same model. A change of any other
-    // parameter makes it a different model.
-    if (model.name != file.name && model.name != fmt::format("{}@tokens={}", file.name, model.sequence_length)) continue;
     Convergence convergence = read_convergence(bundled_yaml(file));
+    if (parts_but_tokens(convergence.model) != asked) continue;
     if (convergence.tokens && *convergence.tokens != model.sequence_length) return std::nullopt;
     return convergence;
   }

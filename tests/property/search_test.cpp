@@ -480,7 +480,7 @@ Machine networked(std::size_t turn) {
   machine.levels[1].units = 16;
   NetworkShape& shape = machine.shape;
   constexpr std::array kinds{NetworkShape::Kind::torus, NetworkShape::Kind::distributed_loop, NetworkShape::Kind::dragonfly,
-                             NetworkShape::Kind::rail_optimised};
+                             NetworkShape::Kind::rail_optimised, NetworkShape::Kind::optical_circuits};
   shape.kind = kinds[turn % kinds.size()];
   shape.extents = {2, 8};
   shape.shortcuts = {2, 4, 8};

@@ -108,8 +108,11 @@ SharedLink share_of_levels(const Machine& machine, const Group& group, const Flo
       // In a mesh, only the links between two devices lead from one to the other.
       cross(shared, at, at.rails / at.peers, 1, true, 1, {});
     } else if (contention) {
-      cross(shared, at, rails_of(group, at), uplink_flows(group, level, flows.per_group), flows.striped,
-            members_below(group, level), measured);
+      // Partners of an exchange are in other units, so each rank of a unit sends a flow of its own.
+      const bool all_send = flows.pattern == Pattern::exchange;
+      const double members = members_below(group, level);
+      cross(shared, at, rails_of(group, at), uplink_flows(group, level, all_send ? members : flows.per_group), flows.striped,
+            all_send ? 1 : members, measured);
     } else {
       narrow(shared, per_byte(at.bandwidth), {at.name, 1, 1, 1, false});
     }

@@ -172,6 +172,8 @@ std::shared_ptr<const Network> make_network(const Machine& machine) {
       return torus_network(machine);
     case NetworkShape::Kind::distributed_loop:
       return distributed_loop_network(machine);
+    case NetworkShape::Kind::optical_circuits:
+      return optical_circuits_network(machine);
   }
   return nullptr;
 }

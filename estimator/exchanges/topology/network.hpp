@@ -87,5 +87,8 @@ class Network {
 /// Returns a ring with additional links to nodes further on. At each hop, a message takes the link
 /// that ends nearest to its target.
 [[nodiscard]] std::shared_ptr<const Network> distributed_loop_network(const Machine& machine);
+/// Returns optical circuits between nodes at given distances, and a packet-switched network between all nodes. Circuits are
+/// set up once, before the training ("one-shot reconfiguration") [Wang et al., TopoOpt, NSDI 2023].
+[[nodiscard]] std::shared_ptr<const Network> optical_circuits_network(const Machine& machine);
 
 }  // namespace ddl

@@ -75,6 +75,9 @@ const std::string torus =
 const std::string loop =
     "topology:\n  kind: {value: distributed-loop, source: s}\n  shortcuts: {value: [2, 4], source: s}\n"
     "  link_bandwidth: {value: 25 GB/s, source: s}\n";
+const std::string circuits =
+    "topology:\n  kind: {value: optical-circuits, source: s}\n  circuits: {value: [1, 4], source: s}\n"
+    "  link_bandwidth: {value: 25 GB/s, source: s}\n  packet_bandwidth: {value: 5 GB/s, source: s}\n";
 
 NumberBasis kernels_of(const std::string& peak_source, const std::string& tile_source) {
   const std::string sources = "sources: {s: '" + peak_source + "', \"odd: key\": " + tile_source + "}";
@@ -100,7 +103,7 @@ TEST_CASE("names, texts and keys that YAML could misunderstand read back the sam
 }
 
 TEST_CASE("networks other than trees read back the same") {
-  for (const std::string& topology : {torus, loop}) {
+  for (const std::string& topology : {torus, loop, circuits}) {
     const MachineSheet sheet = parse_machine_sheet(small + topology, "m.yaml");
     check_same(sheet, again(sheet));
   }

@@ -58,6 +58,13 @@ const std::string loop = R"(topology:
   link_bandwidth: {value: 10 GB/s, source: sheet}
 )";
 
+const std::string optical = R"(topology:
+  kind: {value: optical-circuits, source: sheet}
+  circuits: {value: [1, 4], source: sheet}
+  link_bandwidth: {value: 10 GB/s, source: sheet}
+  packet_bandwidth: {value: 2.5 GB/s, source: sheet}
+)";
+
 Machine machine_with(const std::string& topology) { return parse_machine(two_levels + topology, "m.yaml"); }
 
 std::string error_with(const std::string& topology, const std::string& from, const std::string& to) {
@@ -100,6 +107,11 @@ TEST_CASE("nodes are joined according to the topology") {
   CHECK(grid.network != nullptr);
   CHECK(machine_with(dragonfly).shape.global_bandwidth == Bandwidth(5e9));
   CHECK(machine_with(loop).shape.shortcuts == std::vector<int>{2, 4});
+  const Machine circuits = machine_with(optical);
+  CHECK(circuits.shape.kind == NetworkShape::Kind::optical_circuits);
+  CHECK(circuits.shape.shortcuts == std::vector<int>{1, 4});
+  CHECK(circuits.shape.global_bandwidth == Bandwidth(2.5e9));
+  CHECK(circuits.network != nullptr);
   CHECK(machine_with("topology: {kind: {value: rail-optimised, source: sheet}}\n").network != nullptr);
   const MachineSheet sheet = parse_machine_sheet(two_levels + torus, "m.yaml");
   bool listed = false;
@@ -114,7 +126,7 @@ TEST_CASE("fails with an unknown topology") {
         "m.yaml:23:17: unknown topology 'tours'\n"
         "    kind: {value: tours, source: sheet}\n"
         "                  ^\n"
-        "hint: known: fat-tree, rail-optimised, dragonfly, torus, distributed-loop");
+        "hint: known: fat-tree, rail-optimised, dragonfly, torus, distributed-loop, optical-circuits");
   CHECK(first_line(error_with(torus, "  extents", "  extent")) == "m.yaml:24:3: unknown key 'extent'");
   CHECK(first_line(error_with(torus, "  link_bandwidth: {value: 10 GB/s, source: sheet}\n", "")) ==
         "m.yaml:23:3: the key 'link_bandwidth' is missing");
@@ -123,6 +135,8 @@ TEST_CASE("fails with an unknown topology") {
   CHECK(first_line(error_with(torus, "[4, 4]", "[0, 4]")) == "m.yaml:24:21: '0' is too small: at least 1");
   CHECK(first_line(error_with(torus, "10 GB/s", "10 GB")) == "m.yaml:25:27: '10 GB' is a size, not a bandwidth");
   CHECK(first_line(error_with(loop, "[2, 4]", "[2, 2]")) == "m.yaml:24:26: 2 is given twice");
+  CHECK(first_line(error_with(optical, "[1, 4]", "[]")) == "m.yaml:24:21: no circuits");
+  CHECK(first_line(error_with(optical, "[1, 4]", "[9]")) == "m.yaml:24:22: '9' is too large: at most 8");
   CHECK(first_line(error_with(loop, "[2, 4]", "[2, 40]")) == "m.yaml:24:26: '40' is too large: at most 15");
   CHECK(first_line(error_with(dragonfly, "global_links: {value: 2,", "global_links: {value: 1,")) ==
         "m.yaml:26:17: a group's 2 global links do not reach the 3 other groups");

@@ -29,6 +29,8 @@ TEST_CASE("the bundled data sets have the published numbers") {
   CHECK(imagenet.size_on_disk == Bytes(147897477120.0));
   // The mean size of its images is 469 by 387.
   CHECK(imagenet.image_pixels == 469 * 387);
+  // Ridnik et al., arXiv 2104.10972: 14,197,122 images. Networks for 224 by 224 pixels train on the smaller set by default.
+  CHECK(load_dataset("imagenet-21k").samples == 14'197'122);
   // CIFAR-10 has five batches of 10,000 records of 1 + 3072 bytes.
   const Dataset cifar = load_dataset("CIFAR-10");
   CHECK(cifar.samples == 50'000);
@@ -63,7 +65,7 @@ TEST_CASE("images may be encoded, and a data set may belong to a kind of model")
 
 TEST_CASE("every bundled data set passes the checks") {
   CHECK(dataset_names() == std::vector<std::string>{"cifar10", "coco", "cosmoflow", "criteo-1tb", "deepcam", "imagenet",
-                                                    "kits19", "openwebtext", "wmt16-en-de"});
+                                                    "imagenet-21k", "kits19", "openwebtext", "wmt16-en-de"});
   for (const std::string& name : dataset_names()) {
     const Dataset dataset = load_dataset(name);
     INFO(name);

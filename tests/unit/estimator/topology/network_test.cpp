@@ -242,6 +242,54 @@ TEST_CASE("Allreduce on a distributed loop uses shifted halving-doubling instead
   CHECK(chosen(tree, 4000).algorithm != AllreduceAlgorithm::shifted_halving_doubling);
 }
 
+TEST_CASE("circuits carry messages between neighbors, and a packet-switched network carries all others") {
+  NetworkShape shape;
+  shape.kind = NetworkShape::Kind::optical_circuits;
+  shape.shortcuts = {1, 4};
+  shape.link_bandwidth = Bandwidth(100);
+  shape.global_bandwidth = Bandwidth(25);
+  const Machine machine = machine_of(shape, 16);
+  const NetworkShare next = shifted(machine, 1);
+  CHECK(next.rate == Approx(100));
+  CHECK(next.hops == 1);
+  CHECK(shifted(machine, 4).rate == Approx(100));
+  CHECK(shifted(machine, 15).rate == Approx(100));
+  const NetworkShare far = shifted(machine, 2);
+  CHECK(far.rate == Approx(25));
+  CHECK(far.where == "packet link");
+  CHECK(far.phi == Approx(1));
+  CHECK(far.hops == 2);
+  // A ring takes circuits. The last rounds of halving-doubling do not: two of four distances have none.
+  const Coefficients nothing;
+  const Assumptions assumptions;
+  Plan plan;
+  plan.mesh.set(Axis::data, 16);
+  const ExchangeTimes times(plan, machine, nothing, assumptions);
+  const auto chosen = times.allreduce(Bytes(4e6), data, Purpose::gradient);
+  CHECK(chosen.algorithm == AllreduceAlgorithm::ring);
+  CHECK(chosen.time.value() == Approx(2 * 15.0 / 16 * 4e6 / 100).epsilon(1e-3));
+}
+
+TEST_CASE("halving-doubling that begins with far ranks fills the links of an over-subscribed tree") {
+  // Four leaves of four nodes, with two links out of each leaf.
+  Machine tree = machine_of({}, 4);
+  tree.network = nullptr;
+  tree.levels[1].rails = 1;
+  tree.levels.push_back({"spine", 4, Seconds(2), Bandwidth(100), 2});
+  const Coefficients nothing;
+  Assumptions assumptions;
+  Plan plan;
+  plan.mesh.set(Axis::data, 16);
+  const auto time = [&](AllreduceAlgorithm algorithm) {
+    assumptions.allreduce = algorithm;
+    return ExchangeTimes(plan, tree, nothing, assumptions).allreduce(Bytes(1600), data, Purpose::gradient).time.value();
+  };
+  // 8 rounds of 2 s. Each of the two phases sends 15/16 of 16 s; three quarters of the vector leave a leaf, where four flows
+  // share two links.
+  CHECK(time(AllreduceAlgorithm::far_halving_doubling) == Approx(8 * 2 + 2 * (0.75 * 2 + 0.1875) * 16));
+  CHECK(time(AllreduceAlgorithm::rabenseifner) == Approx(8 * 2 + 2 * 15.0 / 16 * 16));
+}
+
 TEST_CASE("if all groups of a dragonfly send to the next group, they share the links between the groups") {
   // There are five groups of eight nodes. Four links lead from a group to each of the four other groups.
   const Machine machine = machine_of(dragonfly(), 40);
