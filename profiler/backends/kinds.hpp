@@ -37,5 +37,5 @@ template <class Kinds>
   EACH(position_embedding) EACH(reshape) EACH(resize) EACH(rotary_embedding) EACH(router) EACH(scale) EACH(select) \
   EACH(slice) EACH(softmax) EACH(space_to_depth) EACH(transposed_convolution) EACH(window_attention)
 #define DDL_DECLARE_KIND(name) extern const Kind name;
-#define DDL_ADDRESS_OF_KIND(name) &name,
+#define DDL_ADDRESS_OF_KIND(name) &name,  // NOLINT(bugprone-macro-parentheses): a list of addresses
 // clang-format on

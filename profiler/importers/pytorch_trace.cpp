@@ -711,7 +711,7 @@ ProfileImport import_pytorch_trace(std::string text, const std::string& origin, 
                                           steps.steps().size() + steps.left_out()));
   }
   if (!steps.marked()) {
-    result.warnings.push_back("no steps are marked (ProfilerStep#…): the whole trace counts as one");
+    result.warnings.emplace_back("no steps are marked (ProfilerStep#…): the whole trace counts as one");
   }
   const Matcher matcher(model, result.samples, steps);
   const double likeness = result.samples == found ? matcher.likeness() : Matcher(model, found, steps, true).likeness();

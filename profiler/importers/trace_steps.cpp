@@ -158,7 +158,7 @@ void TraceSteps::sort_into_steps() {
     if (step == nullptr) {
       // Continues inside a region, because a region may contain all steps. Skips the calls of an operator.
       i = is_operator(event, called) ? nodes_[i].end : i + 1;
-    } else if (called.starts_with(optimizer_step)) {
+    } else if (called.starts_with(optimizer_step) || is_of_scaler(called)) {
       step->optimizer.push_back(i);
       i = nodes_[i].end;
     } else if (called.starts_with(optimizer_zero)) {
@@ -166,9 +166,6 @@ void TraceSteps::sort_into_steps() {
       i = nodes_[i].end;
     } else if (is_backward_node(called)) {
       step->backward.push_back(i);
-      i = nodes_[i].end;
-    } else if (is_of_scaler(called)) {
-      step->optimizer.push_back(i);
       i = nodes_[i].end;
     } else if (is_operator(event, called)) {
       forward[event.thread].push_back(i);

@@ -58,7 +58,7 @@ std::string one_line(std::string text) {
 }
 
 /// Larger values of bytes, hertz or watts are typos.
-constexpr double largest_amount = 1'000'000'000'000'000'000;
+constexpr double largest_amount = 1e18;
 
 /// Cells of one row.
 class RowReader {

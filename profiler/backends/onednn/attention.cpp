@@ -108,7 +108,7 @@ class AttentionKernel final : public PreparedKernel {
       }
       return nullptr;
     };
-    auto* next = static_cast<float*>(static_cast<void*>(device_.workspace->data()));
+    auto* next = reinterpret_cast<float*>(device_.workspace->data());
     const auto take = [&next](std::int64_t items) { return std::exchange(next, next + items); };
     Parts parts{take(query_items_), take(query_items_), take(key_items_),
                 take(key_items_),   take(score_items_), forward_ ? nullptr : take(score_items_),

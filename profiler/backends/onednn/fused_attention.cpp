@@ -106,7 +106,7 @@ class FusedAttentionKernel final : public PreparedKernel {
 
   /// The softmax of a block's scores.
   float* scores_of(const Block& one, std::int64_t head, const Matrix& q, const Matrix& k) const {
-    auto* const scores = static_cast<float*>(static_cast<void*>(device_.workspace->data()));
+    auto* const scores = reinterpret_cast<float*>(device_.workspace->data());
     multiply_matrices(one.queries, one.keys, s_.size, 1, q, {k.data, k.row, true}, {scores, one.keys}, false);
     for (std::int64_t i = 0; i < one.queries; ++i) {
       weigh_scores(s_, head, one.first_query + i, one.first_key, one.first_key + one.keys, s_.scale, scores + i * one.keys);

@@ -31,7 +31,7 @@ constexpr std::size_t page = 4096;
 class PrimitiveKernel final : public PreparedKernel {
  public:
   PrimitiveKernel(const Device& device, dnnl::primitive primitive, const dnnl::memory::desc& scratchpad,
-                  std::string algorithm, std::vector<Argument> arguments)
+                  std::string algorithm, const std::vector<Argument>& arguments)
       : device_(device), primitive_(std::move(primitive)), algorithm_(std::move(algorithm)) {
     for (const Argument& argument : arguments) {
       if (argument.own) {
@@ -141,7 +141,7 @@ class ComposedKernel final : public PreparedKernel {
 
   std::span<const KernelTensor> tensors() const override { return tensors_; }
   void run(std::span<DeviceBuffer* const> buffers) override {
-    run_(buffers, static_cast<float*>(static_cast<void*>(device_.workspace->data())));
+    run_(buffers, reinterpret_cast<float*>(device_.workspace->data()));
   }
   Bytes workspace() const override { return Bytes(static_cast<double>(scratch_)); }
   std::string algorithm() const override { return algorithm_; }

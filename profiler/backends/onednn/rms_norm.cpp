@@ -17,7 +17,7 @@ struct Row {
 #pragma omp simd reduction(+ : squares)
   for (std::int64_t c = 0; c < row.channels; ++c) squares += row.x[c] * row.x[c];
   const float inverse = 1 / std::sqrt(squares / static_cast<float>(row.channels) + norm_epsilon);
-  if (row.scales == nullptr) {
+  if (row.scales == nullptr) {  // NOLINT(bugprone-branch-clone): compares pragmas, not loops
 #pragma omp simd
     for (std::int64_t c = 0; c < row.channels; ++c) y[c] = row.x[c] * inverse;
   } else {
@@ -47,7 +47,7 @@ struct Row {
     }
   }
   const float slope = s * inverse * inverse * inverse / static_cast<float>(row.channels);
-  if (row.scales == nullptr) {
+  if (row.scales == nullptr) {  // NOLINT(bugprone-branch-clone): compares pragmas, not loops
 #pragma omp simd
     for (std::int64_t c = 0; c < row.channels; ++c) dx[c] = dy[c] * inverse - x[c] * slope;
   } else {

@@ -73,7 +73,7 @@ class WindowAttentionKernel final : public PreparedKernel {
   Bytes workspace() const override { return Bytes(static_cast<double>(scratch_) * sizeof(float)); }
 
   void run(std::span<DeviceBuffer* const> buffers) override {
-    auto* next = static_cast<float*>(static_cast<void*>(device_.workspace->data()));
+    auto* next = reinterpret_cast<float*>(device_.workspace->data());
     const auto take = [&next](std::int64_t items) { return std::exchange(next, next + items); };
     float* const queries = take(items_);
     float* const keys = take(items_);
