@@ -365,25 +365,22 @@ double held_passes(const StageOf& stage, double in_flight) {
   return std::min(in_flight, kept * in_flight + 1 / blocks);
 }
 
-/// Returns the number of micro-batches that follow each other through a pipeline without a gap. If stages do not wait for
-/// each other at the end of a step, the micro-batches of the next step follow.
+}  // namespace
+
 double passing_micro_batches(const Plan& plan, const Assumptions& assumptions) {
   const auto own = static_cast<double>(plan.micro_batches);
   return assumptions.weight_versions ? std::max(own, static_cast<double>(plan.mesh[Axis::pipeline])) : own;
 }
 
-/// Returns the number of older versions of its weights that a stage keeps: one for each update since the forward of its
-/// oldest micro-batch in flight [PipeDream, SOSP 2019, section 3.3; with as many micro-batches in a step as stages, two
-/// versions in all: PipeDream-2BW, ICML 2021, section 3.1].
-double older_versions(const StageOf& stage) {
+Bytes older_weights(const StageOf& stage) {
   const Plan& plan = stage.plan;
-  if (!stage.job.assumptions.weight_versions || plan.mesh[Axis::pipeline] == 1) return 0;
+  const Assumptions& assumptions = stage.job.assumptions;
+  if (!assumptions.weight_versions || plan.mesh[Axis::pipeline] == 1) return {};
   const double in_flight = micro_batches_in_flight(plan.schedule, stage.stage, plan.mesh[Axis::pipeline],
-                                                   passing_micro_batches(plan, stage.job.assumptions));
-  return std::ceil((in_flight - 1) / static_cast<double>(plan.micro_batches));
+                                                   passing_micro_batches(plan, assumptions));
+  const double versions = std::ceil((in_flight - 1) / static_cast<double>(plan.micro_batches));
+  return Bytes(versions * stage_parameters(stage) * parameter_bytes(stage.job.facts, plan, assumptions).weight);
 }
-
-}  // namespace
 
 MemoryChoices::MemoryChoices(const Plan& plan)
     : recompute(plan.recompute),
@@ -445,8 +442,7 @@ MemoryBreakdown stage_memory(const StageOf& stage, const StagePeaks* peaks, cons
   // The difference is what the allocator's rounding adds. Near the allocator's thresholds, rounding
   // a sum may add more than rounding each part.
   memory.activations += max(Bytes{}, peak.allocated - peak.requested());
-  memory.weights +=
-      Bytes(older_versions(stage) * stage_parameters(stage) * parameter_bytes(job.facts, plan, job.assumptions).weight);
+  memory.weights += older_weights(stage);
   memory.workspace_origin = workspace_origin(job, costs);
   memory.peak_reserved = memory.allocated();
   memory.uncertainty =

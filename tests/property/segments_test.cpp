@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "estimator/memory/memory_timeline.hpp"
 #include "estimator/search/layer_search.hpp"
 #include "estimator/search/search.hpp"
 #include "estimator/search/table_search.hpp"
@@ -405,6 +406,12 @@ TEST_CASE("stages with older versions of their weights do not wait for each othe
     CHECK(estimator.memories().memory(plan, firsts, 3).weights.value() ==
           Approx(training.estimator.memories().memory(plan, firsts, 3).weights.value()).epsilon(0.01));
   }
+  // The model of the allocator has the same memory.
+  plan.micro_batches = 1;
+  plan.global_batch = 4;
+  const MemoryBreakdown held = estimator.memories().memory(plan, estimator.stages(plan), 0);
+  CHECK(memory_timeline(estimator.stage(plan, 0), {}).peak.allocated.value() ==
+        Approx(held.allocated().value()).epsilon(0.02));
   plan.zero_stage = 3;
   plan.mesh.set(Axis::data, 2);
   CHECK(estimator.limits(plan).begin()->kind == Limit::Kind::weight_versions);
