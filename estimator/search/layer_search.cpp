@@ -96,13 +96,21 @@ class LayerAssignment {
           {plan, {mesh, kinds.replicated, plan.sequence_parallel}, std::make_unique<LayerCostTable>(job_, plan, kinds), {}});
       add_gradient_time(states_.back());
     }
+    for (std::size_t state = 0; state < states_.size(); ++state) {
+      std::vector<bool>& own = possible_.emplace_back();
+      for (std::size_t unit = 0; unit < units_.size(); ++unit) own.push_back(is_possible(unit, state));
+    }
   }
 
   /// Returns the plan of least time. The units that read the same weights hold the same parts of them: the best of the plans
   /// in which they are whole, or divided on one of the meshes, is returned.
   [[nodiscard]] std::optional<Plan> best(double exposed, double price_of_byte, const std::vector<bool>& allowed) const {
-    if (tied_.empty()) return best_of_chain(exposed, price_of_byte, allowed, {}).plan;
-    Assigned best;
+    Assigned best = best_of_chain(exposed, price_of_byte, allowed, {});
+    const auto divide_alike = [&](std::size_t unit) {
+      return divides_alike(unit, best.of_unit[unit], best.of_unit[tied_.front()]);
+    };
+    if (!best.plan || std::all_of(tied_.begin(), tied_.end(), divide_alike)) return best.plan;
+    best = {};
     bool has_whole = false;
     for (std::size_t state = 0; state < states_.size(); ++state) {
       const bool is_whole = states_[state].layout.mesh.product(weight_axes) == 1;
@@ -119,6 +127,7 @@ class LayerAssignment {
   struct Assigned {
     double time = infinite;
     std::optional<Plan> plan;
+    std::vector<std::size_t> of_unit{};  ///< the state of each unit
   };
 
   /// Returns whether a unit may be in a state if the units that share weights divide them as in the state `of_tied`.
@@ -138,7 +147,7 @@ class LayerAssignment {
     for (std::size_t unit = 0; unit < units_.size(); ++unit) {
       std::vector<double> next(states, infinite);
       for (std::size_t to = 0; to < states; ++to) {
-        if (!allowed[to] || !divides_alike(unit, to, of_tied) || !is_possible(unit, to)) continue;
+        if (!allowed[to] || !possible_[to][unit] || !divides_alike(unit, to, of_tied)) continue;
         double before = unit == 0 ? 0 : infinite;
         for (std::size_t state = 0; unit > 0 && state < states; ++state) {
           if (least[state] == infinite) continue;
@@ -157,7 +166,7 @@ class LayerAssignment {
     std::vector<std::size_t> of_unit(units_.size());
     of_unit.back() = static_cast<std::size_t>(end - least.begin());
     for (std::size_t unit = units_.size(); unit-- > 1;) of_unit[unit - 1] = from[unit][of_unit[unit]];
-    return {*end, plan_of(of_unit)};
+    return {*end, plan_of(of_unit), of_unit};
   }
 
  public:
@@ -286,6 +295,7 @@ class LayerAssignment {
   std::vector<LayerUnit> units_;
   std::vector<std::size_t> tied_;  ///< sorted: the units that share weights with other units
   std::vector<State> states_;
+  std::vector<std::vector<bool>> possible_;  ///< by state and unit
   mutable std::map<std::tuple<std::size_t, std::size_t, int, int, std::size_t, bool>, double> changes_;
 };
 
