@@ -9,6 +9,7 @@
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
+#include "estimator/strategies/embedding_tables.hpp"
 
 namespace ddl {
 namespace {
@@ -83,6 +84,14 @@ void parse_layouts(std::string_view text, Plan& plan, std::string_view option) {
   const std::vector<std::string_view> parts = split(text, ' ');
   parse_degrees(parts.front(), plan, option);
   for (std::size_t i = 1; i < parts.size(); ++i) {
+    if (const std::optional<TableSegment> tables = parse_table_segment(parts[i])) {
+      const int earlier = plan.table_segments.empty() ? 0 : plan.table_segments.back().first;
+      if (tables->first <= earlier)
+        throw Error(fmt::format("the tables in {} are not in their order", quote(text)),
+                    "write for example data=8 t1:dp t9:cw");
+      plan.table_segments.push_back(*tables);
+      continue;
+    }
     constexpr std::string_view sign = "from";
     const std::size_t colon = std::min(parts[i].find(':'), parts[i].size());
     Plan own;

@@ -15,7 +15,7 @@ inline constexpr std::int64_t largest_degree = 1 << 20;
 /// that names the part that is not a degree. `option`: the name of the option, for the message.
 void parse_degrees(std::string_view text, Plan& plan, std::string_view option = "--degrees");
 /// Parses `data=32 from16:tensor=32`: the degrees of the first layers, and of segments of layers from a layer on, over as
-/// many devices. Throws Error that names the part that is wrong.
+/// many devices. Parts such as `t1:dp` are segments of tables. Throws Error that names the part that is wrong.
 void parse_layouts(std::string_view text, Plan& plan, std::string_view option);
 /// Parses a list of axes, innermost first, such as `filter,data`. Axes that are not listed follow in their default order.
 [[nodiscard]] Placement parse_placement(std::string_view text);

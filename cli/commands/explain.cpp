@@ -83,9 +83,8 @@ bool is_plan_file(const std::string& text) { return text.ends_with(".json") || t
 /// Returns the explained plan with other degrees. Micro-batches are reduced if a replica would have fewer samples than
 /// micro-batches.
 Plan with_degrees(const std::string& degrees, const std::string& option, const Plan& explained) {
-  Plan plan = explained;
-  plan.mesh = {};
-  plan.segments.clear();
+  Plan plan = on_mesh(explained, {});
+  plan.table_segments.clear();
   parse_degrees(degrees, plan, option);
   plan.micro_batches = std::clamp<std::int64_t>(plan.global_batch / plan.mesh.batch_parts(), 1, plan.micro_batches);
   return plan;

@@ -259,7 +259,7 @@ void judge_job(JobCheck& check, const CheckOptions& options) {
   Plan plan = job.plan;
   plan.precision = study.precision();
   plan.optimizer = study.optimizer();
-  placed_at(plan_node.find("layers").value_or(plan_node), [&] { lay_out_layers(job.layers, study.model(), plan); });
+  placed_at(plan_node.find("layers").value_or(plan_node), [&] { lay_out_layers(job.layers, study.job().facts, plan); });
   const Estimator estimator(study.job());
   for (std::string& note : without_effect_on(plan_word(plan), keys_without_effect(study, plan)))
     check.notes.push_back(std::move(note));

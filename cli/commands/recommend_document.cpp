@@ -31,7 +31,7 @@ std::string compared_with_data(const RecommendAnswer& answer) {
   const Estimate& best = answer.shown.front();
   const Family family = family_bit(Axis::data);
   const auto is_data = [&](const Estimate& estimate) {
-    return estimate.plan.mesh.family() == family && estimate.plan.segments.empty();
+    return estimate.plan.mesh.family() == family && !has_layouts(estimate.plan);
   };
   if (answer.single || answer.gpus == 1 || is_data(best)) return {};
   const auto data = std::find_if(answer.result.best.begin(), answer.result.best.end(), is_data);
@@ -78,7 +78,7 @@ std::string star_text(const RecommendAnswer& answer, const RankedRows& rows) {
 bool is_of_first(const RecommendAnswer& answer, const std::optional<Estimate>& each) {
   if (!each || answer.shown.empty() || !answer.options.framework.empty()) return false;
   const Plan& first = answer.shown.front().plan;
-  return first.segments.empty() && each->plan.mesh.family() == first.mesh.family();
+  return !has_layouts(first) && each->plan.mesh.family() == first.mesh.family();
 }
 
 /// Names the faster plan that another one of its strategy replaced, and why; empty if it is less than 0.5 % faster.
@@ -111,12 +111,12 @@ void add_table(Document& document, const RecommendAnswer& answer, const RankedRo
   if (const std::string ties = ties_text(rows); !ties.empty()) document.paragraph(ties);
   if (const std::string star = star_text(answer, rows); !star.empty()) document.paragraph(star);
   if (const std::string faster = faster_text(answer); !faster.empty()) document.paragraph(faster);
-  const bool has_segments = std::any_of(answer.shown.begin(), answer.shown.end(),
-                                        [](const Estimate& each) { return !each.plan.segments.empty(); });
+  const bool has_segments =
+      std::any_of(answer.shown.begin(), answer.shown.end(), [](const Estimate& each) { return has_layouts(each.plan); });
   if (answer.options.per_layer && !has_segments) {
     document.paragraph(
         answer.result.stopped ? "plans that lay out layers differently were not searched, because the search was stopped"
-        : answer.layered
+        : answer.layered || answer.searched_layers
             ? fmt::format("no plan that lays out layers differently is more than {:.0f} % faster", usual_tie * 100)
             : "no plan that lays out layers differently is possible with these options");
   }

@@ -7,6 +7,7 @@
 #include "estimator/schedules/schedule.hpp"
 #include "estimator/search/layer_search.hpp"
 #include "estimator/search/search.hpp"
+#include "estimator/search/table_search.hpp"
 
 namespace ddl {
 namespace {
@@ -53,6 +54,25 @@ std::vector<Plan> alike_plans(const RecommendAnswer& answer, const SearchOptions
 
 }  // namespace
 
+namespace {
+
+/// Searches a way to hold each table, for the fastest plan of data parallelism alone.
+void add_tables_apart(RecommendAnswer& answer, const SearchOptions& options) {
+  const auto is_data = [](const Estimate& each) {
+    return each.plan.mesh.devices() == each.plan.mesh[Axis::data] && each.plan.zero_stage == 0 &&
+           each.plan.offload == Offload::none;
+  };
+  const std::vector<Estimate>& best = answer.result.best;
+  const auto fastest = std::find_if(best.begin(), best.end(), is_data);
+  if (fastest == best.end()) return;
+  std::optional<Estimate> found = best_by_table(*answer.estimator, fastest->plan);
+  if (!found || (found->verdict != Verdict::fits && !options.allow_risk)) return;
+  if (options.only_startable && !options.is_startable(*found)) return;
+  if (!answer.layered || found->time.step_time() < answer.layered->time.step_time()) answer.layered = std::move(found);
+}
+
+}  // namespace
+
 Option add_per_layer(const Command& command, bool& per_layer) {
   return command.add_switch("--per-layer", per_layer,
                             "search also for a plan that lays out layers differently, such as data parallel convolutions "
@@ -65,11 +85,13 @@ void add_layered_plan(RecommendAnswer& answer, const SearchOptions& options) {
   // A tool has one layout for the families that it starts; is_startable knows what it starts with several.
   if (options.only_startable && answer.options.strategies.empty()) layered.families.clear();
   for (const Plan& plan : alike_plans(answer, options)) {
+    answer.searched_layers = true;
     std::optional<Estimate> found = best_by_layer(*answer.estimator, layered, plan);
     if (!found || (found->verdict != Verdict::fits && !options.allow_risk)) continue;
     if (options.only_startable && !options.is_startable(*found)) continue;
     if (!answer.layered || found->time.step_time() < answer.layered->time.step_time()) answer.layered = std::move(found);
   }
+  if (!options.chosen[PlanChoice::tables]) add_tables_apart(answer, options);
   if (!answer.layered) return;
   const Seconds fastest = answer.result.best.front().time.step_time();
   if (answer.layered->time.step_time() * (1 + usual_tie) >= fastest) return;

@@ -67,6 +67,7 @@ struct RecommendAnswer {
   /// With --per-layer, the fastest plan with several layouts, if there is one; ranked only if it is faster by more than a
   /// tie.
   std::optional<Estimate> layered;
+  bool searched_layers = false;  ///< whether any plan with several layouts was looked for
 
   /// If no plan is possible: how much more the user has to give for a plan.
   std::vector<PossibleChange> possible;

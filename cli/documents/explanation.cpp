@@ -124,6 +124,14 @@ Table phases_table(const Explanation& explanation, const TimeUnit& unit) {
   return table;
 }
 
+/// Returns the layout of a layer in a plan with several layouts.
+std::string layout_word(const Plan& plan, const ModelFacts& facts, int layer) {
+  const auto index = static_cast<std::size_t>(layer);
+  if (!plan.table_segments.empty() && facts.is_of_table(index))
+    return std::string(to_string(tables_of(plan, static_cast<std::size_t>(facts.of_table[index]))));
+  return degrees_word(mesh_of(plan, layer));
+}
+
 Table layers_table(const Explanation& explanation, const Study& study, const TimeUnit& unit) {
   const Breakdown& whole = explanation.estimate.time;
   const std::vector<TimePart> parts = parts_above_zero(whole);
@@ -134,7 +142,7 @@ Table layers_table(const Explanation& explanation, const Study& study, const Tim
   std::vector<Column> columns{essential(words("layer")), essential(figures("×"))};
   if (stages) columns.push_back(figures("stage"));
   const Plan& plan = explanation.estimate.plan;
-  const bool segments = !plan.segments.empty();
+  const bool segments = has_layouts(plan);
   if (segments) columns.push_back(essential(words("layout")));
   columns.insert(columns.end(),
                  {essential(words("problem per rank")), words("from"), essential(figures(unit.name)), figures("share")});
@@ -161,7 +169,7 @@ Table layers_table(const Explanation& explanation, const Study& study, const Tim
     Breakdown time = group.time;
     time[Part::waiting] = group.host_waiting;
     rest -= group.host_waiting;
-    if (segments) layout = degrees_word(mesh_of(plan, first.layer));
+    if (segments) layout = layout_word(plan, study.job().facts, first.layer);
     const std::optional<Provenance> source = kernel_source(first);
     add({layer.name, std::to_string(group.count)}, std::to_string(first.stage + 1),
         fmt::format("{} {}", layer.operation->type(), shapes_text(first.detail.shard, is_of_sample(study, first))),
@@ -288,8 +296,9 @@ Fields<LayerExplanation> layer_fields(const Explanation& explanation, const Stud
   fields.add("operation", [layer_of](const Row& own) { return layer_of(own).operation->type(); });
   fields.add("attributes", [layer_of](const Row& own) { return layer_of(own).operation->attributes(); });
   fields.add("stage", [](const Row& own) { return own.stage + 1; });
-  if (!plan.segments.empty())
-    fields.add("layout", [&plan](const Row& own) { return degrees_word(mesh_of(plan, own.layer)); });
+  if (has_layouts(plan)) {
+    fields.add("layout", [&plan, &study](const Row& own) { return layout_word(plan, study.job().facts, own.layer); });
+  }
   fields.add("samples", [](const Row& own) { return own.detail.shard.samples; });
   fields.add_csv("shapes", [&study](const Row& own) { return shapes_text(own.detail.shard, is_of_sample(study, own)); });
   fields.add_json("input_shapes", [&study](const Row& own) {

@@ -249,7 +249,7 @@ void add_headline(Document& document, const Estimate& estimate, const Study& stu
                   const std::string& aside) {
   const std::string words = plan_words(estimate.plan);
   add_card(document, "Plan", plan_word(estimate.plan) + (words.empty() ? "" : ": " + words) + aside);
-  if (!estimate.plan.segments.empty()) add_card(document, "Layers", layouts_text(estimate.plan, study.model()));
+  if (has_layouts(estimate.plan)) add_card(document, "Layers", layouts_text(estimate.plan, study.job().facts));
   if (!estimate.feasible()) {
     const bool memory_alone = std::all_of(estimate.limits.begin(), estimate.limits.end(),
                                           [](const Limit& limit) { return limit.kind == Limit::Kind::memory; });

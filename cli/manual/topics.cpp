@@ -39,7 +39,8 @@ Choices. What is absent has its default.
   sp     sequence parallelism on the ranks of tp
   ulysses  context parallelism exchanges heads; default: keys and values
   etp1   tensor parallelism distributes whole experts
-  tw     whole tables on single ranks; rw, cw: tables by rows or columns
+  tw     whole tables on single ranks; rw, cw: tables by rows or columns; hy:
+         frequent rows on all ranks; t5:rw: from table 5 on, counted from 0
   @pp    pipeline ranks are placed on neighboring GPUs; the degrees after @ are
          innermost, all others keep the order tp, channel, filter, cp, spatial,
          ep, dp, pp

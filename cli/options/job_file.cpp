@@ -431,7 +431,8 @@ JobFile job_of(const Study& study, const Plan& plan, const std::string& folder) 
   if (!(spec.margin == Margin{})) job.margin = spec.margin;
   job.plan = plan;
   job.plan.segments.clear();
-  job.layers = layer_layouts(plan, study.model());
+  job.plan.table_segments.clear();
+  job.layers = layer_layouts(plan, study.job().facts);
   return job;
 }
 

@@ -24,11 +24,20 @@ std::string_view stripped_part(std::string_view text) {
   return text;
 }
 
-std::optional<int> layer_named(std::string_view name, const Model& model) {
-  const auto found =
-      std::find_if(model.layers.begin(), model.layers.end(), [&](const Layer& each) { return each.name == name; });
-  if (found == model.layers.end()) return std::nullopt;
-  return static_cast<int>(found - model.layers.begin());
+bool is_in_block(std::string_view layer, std::string_view block) {
+  return layer.size() > block.size() && layer.starts_with(block) && layer[block.size()] == '.';
+}
+
+/// Returns the first and the last layer with this name, or in the block with this name.
+std::optional<std::pair<int, int>> layers_named(std::string_view name, const Model& model) {
+  std::optional<std::pair<int, int>> range;
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    const std::string& own = model.layers[i].name;
+    if (own != name && !is_in_block(own, name)) continue;
+    const auto layer = static_cast<int>(i);
+    range = {range ? range->first : layer, layer};
+  }
+  return range;
 }
 
 /// Returns the layers that the part before the colon names.
@@ -42,17 +51,19 @@ std::vector<int> layers_matching(std::string_view pattern, std::string_view valu
   std::vector<int> layers;
   if (const std::size_t dots = pattern.find(".."); dots != std::string_view::npos) {
     const std::string_view from = pattern.substr(0, dots), to = pattern.substr(dots + 2);
-    const std::optional<int> first = layer_named(from, model), last = layer_named(to, model);
+    const auto first = layers_named(from, model), last = layers_named(to, model);
     if (!first) refuse(from);
     if (!last) refuse(to);
-    if (*last < *first)
+    if (last->second < first->first)
       throw Error(fmt::format("--layers {}: layer {} is before layer {}", quote(value), to, from),
                   "write the earlier first");
-    for (int layer = *first; layer <= *last; ++layer) layers.push_back(layer);
+    for (int layer = first->first; layer <= last->second; ++layer) layers.push_back(layer);
     return layers;
   }
   for (std::size_t i = 0; i < model.layers.size(); ++i) {
-    if (fits_pattern(pattern, model.layers[i].name) || fits_pattern(pattern, model.layers[i].operation->type()))
+    const std::string& name = model.layers[i].name;
+    if (fits_pattern(pattern, name) || fits_pattern(pattern, model.layers[i].operation->type()) ||
+        is_in_block(name, pattern))
       layers.push_back(static_cast<int>(i));
   }
   if (layers.empty()) refuse(pattern);
@@ -80,19 +91,62 @@ Mesh mesh_said(std::string_view degrees, std::string_view value, const Plan& pla
   return own.mesh;
 }
 
+/// Calls `take` with the names of the first and the last lookup of each segment of tables, and with the segment.
+template <class Take>
+void each_table_segment(const Plan& plan, const ModelFacts& facts, const Take& take) {
+  const auto name = [&](std::size_t table) -> const std::string& {
+    return facts.model->layers[static_cast<std::size_t>(facts.tables[table].layer)].name;
+  };
+  std::vector<TableSegment> segments{{0, plan.tables}};
+  segments.insert(segments.end(), plan.table_segments.begin(), plan.table_segments.end());
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    const auto first = static_cast<std::size_t>(segments[i].first);
+    const std::size_t end = i + 1 < segments.size() ? static_cast<std::size_t>(segments[i + 1].first) : facts.tables.size();
+    if (first < end && end <= facts.tables.size()) take(name(first), name(end - 1), segments[i]);
+  }
+}
+
+/// Holds the tables among `layers` as a value of --layers says.
+void hold_tables(const std::vector<int>& layers, Tables tables, const std::string& value, const ModelFacts& facts,
+                 std::vector<Tables>& ways) {
+  bool any = false;
+  for (const int layer : layers) {
+    if (!facts.is_of_table(static_cast<std::size_t>(layer))) continue;
+    ways[static_cast<std::size_t>(facts.of_table[static_cast<std::size_t>(layer)])] = tables;
+    any = true;
+  }
+  if (!any)
+    throw Error(fmt::format("--layers {}: none of the layers is a table of a recommendation model", quote(value)),
+                "write degrees after the colon: 'fc*: filter=32'");
+}
+
+void lay_out_tables(const std::vector<Tables>& ways, Plan& plan) {
+  plan.table_segments.clear();
+  for (std::size_t i = 0; i < ways.size(); ++i) plan.table_segments.push_back({static_cast<int>(i), ways[i]});
+  join_table_segments(plan);
+}
+
 }  // namespace
 
-void lay_out_layers(const std::vector<std::string>& values, const Model& model, Plan& plan) {
+void lay_out_layers(const std::vector<std::string>& values, const ModelFacts& facts, Plan& plan) {
   if (values.empty()) return;
+  const Model& model = *facts.model;
   std::vector<std::optional<Mesh>> said(model.layers.size());
+  std::vector<Tables> ways;
+  for (std::size_t i = 0; i < facts.tables.size(); ++i) ways.push_back(tables_of(plan, i));
   for (const std::string& value : values) {
     const std::size_t colon = value.find(':');
     const std::string_view all(value);
     if (colon == std::string::npos || stripped_part(all.substr(colon + 1)).empty())
       throw Error(fmt::format("--layers {} is not of the form LAYERS: DEGREES", quote(value)), layers_example);
-    const Mesh mesh = mesh_said(stripped_part(all.substr(colon + 1)), value, plan);
-    for (const int layer : layers_matching(stripped_part(all.substr(0, colon)), value, model))
-      said[static_cast<std::size_t>(layer)] = mesh;
+    const std::string_view way = stripped_part(all.substr(colon + 1));
+    const std::vector<int> layers = layers_matching(stripped_part(all.substr(0, colon)), value, model);
+    if (const std::optional<Tables> tables = parse_enum<Tables>(way)) {
+      hold_tables(layers, *tables, value, facts, ways);
+      continue;
+    }
+    const Mesh mesh = mesh_said(way, value, plan);
+    for (const int layer : layers) said[static_cast<std::size_t>(layer)] = mesh;
   }
   std::vector<Mesh> meshes;
   for (std::size_t i = 0; i < model.layers.size(); ++i) {
@@ -104,9 +158,11 @@ void lay_out_layers(const std::vector<std::string>& values, const Model& model, 
   plan.segments.clear();
   for (std::size_t i = 0; i < meshes.size(); ++i) plan.segments.push_back({static_cast<int>(i), meshes[i]});
   join_segments(plan);
+  lay_out_tables(ways, plan);
 }
 
-std::vector<std::string> layer_layouts(const Plan& plan, const Model& model) {
+std::vector<std::string> layer_layouts(const Plan& plan, const ModelFacts& facts) {
+  const Model& model = *facts.model;
   std::vector<std::string> values;
   for (std::size_t i = 0; i < plan.segments.size(); ++i) {
     const LayerSegment& segment = plan.segments[i];
@@ -117,11 +173,22 @@ std::vector<std::string> layer_layouts(const Plan& plan, const Model& model) {
     values.push_back(fmt::format("{}..{}: {}", model.layers[static_cast<std::size_t>(segment.first)].name,
                                  model.layers[end - 1].name, degrees));
   }
+  each_table_segment(plan, facts, [&](const std::string& first, const std::string& last, const TableSegment& segment) {
+    if (segment.first > 0) values.push_back(fmt::format("{}..{}: {}", first, last, to_string(segment.tables)));
+  });
   return values;
 }
 
-std::string layouts_text(const Plan& plan, const Model& model) {
+std::string layouts_text(const Plan& plan, const ModelFacts& facts) {
+  const Model& model = *facts.model;
   std::string text;
+  if (!plan.table_segments.empty()) {
+    each_table_segment(plan, facts, [&](const std::string& first, const std::string& last, const TableSegment& segment) {
+      const std::string range = first == last ? first : fmt::format("{} to {}", first, last);
+      text += fmt::format("{}{} {}", text.empty() ? "" : "; ", range, to_string(segment.tables));
+    });
+    return text;
+  }
   for (std::size_t i = 0; i <= plan.segments.size(); ++i) {
     const std::size_t first = i == 0 ? 0 : static_cast<std::size_t>(plan.segments[i - 1].first);
     const std::size_t end =

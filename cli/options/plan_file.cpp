@@ -13,6 +13,7 @@
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 #include "estimator/choices/plan_choice.hpp"
+#include "estimator/strategies/embedding_tables.hpp"
 
 namespace ddl {
 namespace {
@@ -47,6 +48,7 @@ class PlanReader {
     if (object_->contains("segments")) read_segments(plan);
     plan.global_batch = integer("global_batch", 1, largest_batch);
     if (object_->contains("micro_batches")) plan.micro_batches = integer("micro_batches", 1, largest_batch);
+    if (object_->contains("table_segments")) read_table_segments(plan);
     for (const PlanChoiceRow& row : plan_choices()) {
       if (!object_->contains(row.key)) continue;
       const auto parse = [&](std::string_view text) { return row.parse(text); };
@@ -122,7 +124,7 @@ class PlanReader {
 
   void refuse_unknown_keys() const {
     std::vector<std::string_view> known{
-        "degrees", "global_batch", "micro_batches", "placement", "optimizer", "precision", "segments",
+        "degrees", "global_batch", "micro_batches", "placement", "optimizer", "precision", "segments", "table_segments",
         // Keys of a plan in a report that are predictions, not choices.
         "rank", "plan", "strategy", "feasible", "verdict", "time", "efficiency", "cost", "training_cost", "throughput",
         "findings", "memory", "interval", "reasons", "reason_codes", "mean_staleness", "staging_s", "goodput", "energy",
@@ -201,6 +203,25 @@ class PlanReader {
       plan.segments.push_back({static_cast<int>(*first), own.mesh});
     }
     join_segments(plan);
+  }
+
+  /// Reads how the tables behind the first ones are held.
+  void read_table_segments(Plan& plan) const {
+    const Json& segments = object_->at("table_segments");
+    constexpr const char* example = R"(write for example [{"first": 1, "tables": "rows"}])";
+    constexpr std::int64_t most_tables = 1 << 20;
+    if (!segments.is_array()) fail("table_segments", "'table_segments' is not a list", example);
+    for (const Json& each : segments) {
+      const std::int64_t after = plan.table_segments.empty() ? 0 : plan.table_segments.back().first;
+      const bool has_keys = each.is_object() && each.contains("first") && each.contains("tables");
+      const auto first = has_keys ? whole_number(each.at("first"), after + 1, most_tables) : std::nullopt;
+      const auto tables = has_keys && each.at("tables").is_string()
+                              ? parse_enum<Tables>(each.at("tables").get<std::string>())
+                              : std::nullopt;
+      if (!first || !tables)
+        fail("table_segments", fmt::format("a segment needs 'first' above {} and 'tables'", after), example);
+      plan.table_segments.push_back({static_cast<int>(*first), *tables});
+    }
   }
 
   /// Reads 'degrees' of an object. `path`: the beginning of the keys of the object.
@@ -290,7 +311,15 @@ Fields<Plan> plan_fields() {
   fields.add_json("segments", [](const Plan& plan) {
     return plan.segments.empty() ? no_key() : json_list(plan.segments, segment_to_json);
   });
-  fields.add_csv("segments", segments_word);
+  fields.add_csv("segments", [](const Plan& plan) {
+    const std::string tables = table_segments_text(plan);
+    return segments_word(plan) + (plan.segments.empty() || tables.empty() ? "" : " ") + tables;
+  });
+  fields.add_json("table_segments", [](const Plan& plan) {
+    return plan.table_segments.empty() ? no_key() : json_list(plan.table_segments, [](const TableSegment& each) {
+      return Json{{"first", each.first}, {"tables", to_string(each.tables)}};
+    });
+  });
   return fields;
 }
 

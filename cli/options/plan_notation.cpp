@@ -14,6 +14,7 @@
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "estimator/choices/plan_choice.hpp"
+#include "estimator/strategies/embedding_tables.hpp"
 
 namespace ddl {
 namespace {
@@ -109,6 +110,9 @@ std::string choices_text(const Plan& plan) {
     const std::string said = row.matters(plan.mesh) ? row.words(row.get(plan)) : std::string();
     if (!said.empty()) text += fmt::format("{}{}", text.empty() ? "" : row.separator, said);
   }
+  for (const TableSegment& segment : plan.table_segments)
+    add(fmt::format("from table {} on {}", segment.first,
+                    segment.tables == Tables::replicated ? "replicated tables" : tables_words(segment.tables)));
   if (!order_word(plan).empty()) add(fmt::format("placement {}", placement_text(plan)));
   return text;
 }
@@ -120,6 +124,7 @@ std::string plan_word(const Plan& plan) {
     const std::string sign = row.matters(plan.mesh) ? row.sign(row.get(plan)) : std::string();
     if (!sign.empty()) word += " " + sign;
   }
+  if (!plan.table_segments.empty()) word += " " + table_segments_text(plan);
   if (plan.micro_batches > 1) word += fmt::format(" m{}", plan.micro_batches);
   if (const std::string order = order_word(plan); !order.empty()) word += fmt::format(" {}{}", order_sign, order);
   return word;
@@ -154,6 +159,8 @@ std::string letters_text(const std::vector<Plan>& plans) {
     add("@ degrees placed innermost, on neighboring devices");
   if (std::any_of(plans.begin(), plans.end(), [](const Plan& plan) { return !plan.segments.empty(); }))
     add("from the degrees of the layers from this layer on");
+  if (std::any_of(plans.begin(), plans.end(), [](const Plan& plan) { return !plan.table_segments.empty(); }))
+    add("t the tables from this one on, dp replicated");
   return fmt::format("{}", fmt::join(meanings, ", "));
 }
 
@@ -298,6 +305,10 @@ Plan parse_plan_word(std::string_view text) {
     if (const auto degree = degree_of(part)) {
       std::string& own = degrees.back();
       own += fmt::format("{}{}={}", own.empty() ? "" : ",", degree->first, degree->second);
+    } else if (const auto tables = parse_table_segment(part)) {
+      if (!plan.table_segments.empty() && plan.table_segments.back().first >= tables->first)
+        throw Error(fmt::format("the tables of the plan {} are not in their order", quote(text)), notation_hint);
+      plan.table_segments.push_back(*tables);
     } else if (part.front() == order_sign) {
       order = part.substr(1);
     } else {
@@ -322,6 +333,7 @@ Plan parse_plan_word(std::string_view text) {
   }
   join_segments(plan);
   take_signs(text, signs, plan);
+  join_table_segments(plan);
   if (!order.empty()) plan.placement = parse_placement(order);
   return plan;
 }

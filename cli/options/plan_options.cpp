@@ -236,7 +236,7 @@ Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& f
   if (!options.placement.empty()) plan.placement = parse_placement(options.placement);
   plan.zero_stage = zero_stage_said(options);
   chosen_of(options).apply(plan);
-  lay_out_layers(options.layers, study.model(), plan);
+  lay_out_layers(options.layers, study.job().facts, plan);
   if (!options.micro_batches && !ideal) plan.micro_batches = searched_micro_batches(study, plan);
   return plan;
 }

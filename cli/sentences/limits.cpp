@@ -10,7 +10,7 @@ namespace ddl {
 namespace {
 
 /// In the order of Limit::Kind.
-constexpr std::array<std::string_view, 38> limit_codes{"batch",
+constexpr std::array<std::string_view, 39> limit_codes{"batch",
                                                        "no_extents",
                                                        "extent",
                                                        "halo",
@@ -38,6 +38,7 @@ constexpr std::array<std::string_view, 38> limit_codes{"batch",
                                                        "allreduce",
                                                        "compression",
                                                        "synchronization",
+                                                       "weight_versions",
                                                        "no_host",
                                                        "host_memory",
                                                        "segment_choice",
@@ -130,6 +131,7 @@ std::string limit_in_words(const Limit& limit, std::string_view model, std::stri
       return "recompute_modules needs selective recomputation (recompute: selective)";
     case Limit::Kind::tables:
       if (limit.available == 0) return fmt::format("{} has no tables to distribute", model);
+      if (!limit.item.empty()) return "hybrid tables need one lookup of each table for a sample, and data parallelism alone";
       if (limit.wanted > limit.available)
         return fmt::format("tables of {:.0f} columns for {:.0f} ranks", limit.available, limit.wanted);
       return "tables are distributed only by data parallelism without ZeRO and offload";
@@ -146,6 +148,8 @@ std::string limit_in_words(const Limit& limit, std::string_view model, std::stri
           limit.wanted);
     case Limit::Kind::synchronization:
       return "workers without a barrier are replicas of the model: data without ZeRO, with replicated tables";
+    case Limit::Kind::weight_versions:
+      return "older versions of weights need 1F1B, without virtual stages, ZeRO-3 and offloading";
     case Limit::Kind::no_host:
       return "the machine file has no bandwidth to host memory (host: bandwidth)";
     case Limit::Kind::host_memory:

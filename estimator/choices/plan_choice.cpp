@@ -435,7 +435,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .option = "tables",
        .meaning = "how data-parallel ranks hold the tables of a recommendation model",
        .noun = "placement of tables",
-       .last = static_cast<int>(Tables::columns),
+       .last = static_cast<int>(Tables::hybrid),
        .first_number = std::nullopt,
        .divides_layers = true,
        .trade = Trade::open,
@@ -446,8 +446,12 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .words = [](int value) { return std::string(tables_words(static_cast<Tables>(value))); },
        .sign = [](int value) { return std::string(tables_sign(static_cast<Tables>(value))); },
        .matters = [](const Mesh& mesh) { return mesh[Axis::data] > 1; },
-       .possible = [](const ModelFacts& facts, const Plan& plan,
-                      int value) { return value == 0 || may_distribute_tables(facts, plan, static_cast<Tables>(value)); },
+       .possible =
+           [](const ModelFacts& facts, const Plan& plan, int value) {
+             // HugeCTR alone has hybrid tables, so the user asks for them.
+             const auto tables = static_cast<Tables>(value);
+             return value == 0 || (tables != Tables::hybrid && may_distribute_tables(facts, plan, tables));
+           },
        .get = [](const Plan& plan) { return static_cast<int>(plan.tables); },
        .set = [](Plan& plan, int value) { plan.tables = static_cast<Tables>(value); }},
   }};

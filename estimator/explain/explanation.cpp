@@ -83,7 +83,7 @@ class Explainer {
     double launches = 0;
     std::vector<Task> tasks;
     const bool again = plan_.recompute == Recompute::full && layer.runs_again;
-    add_tasks({own, again ? &own : nullptr, hidden_share_}, stage, plan_, nullptr, tasks);
+    add_tasks({own, again ? &own : nullptr, hidden_share_}, stage, plan_, job_.assumptions, nullptr, tasks);
     // Waiting of a stage that none of its layers causes is assigned to the first layer of the stage.
     if (layer.layer == first_of(stage)) {
       std::copy_if(step_.tasks.begin(), step_.tasks.end(), std::back_inserter(tasks),

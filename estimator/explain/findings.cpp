@@ -84,7 +84,7 @@ std::vector<Finding> findings_of(const Job& job, const Estimate& estimate) {
   const Bytes parameters = memory.weights + memory.gradients + memory.optimizer;
   double held = memory.total().value() > 0 ? parameters / memory.total() : 0.0;
   // Ranks divide experts and distributed tables among each other.
-  const bool divides_tables = plan.tables != Tables::replicated;
+  const bool divides_tables = holds_parts_of_tables(plan);
   const double experts = plan.mesh[Axis::expert] > 1 ? job.facts.expert_parameters : 0.0;
   const double tables = divides_tables ? job.facts.table_parameters : 0.0;
   const double others = job.facts.parameters - experts - tables;

@@ -282,6 +282,17 @@ struct Assumptions {
   /// Whether gradients of embeddings have only the rows that a step looked up, also where every rank has the whole table
   /// [PyTorch docs, torch.nn.Embedding, `sparse`; TensorFlow, tf.IndexedSlices].
   bool sparse_gradients = false;
+  /// Whether one kernel looks up the rows of all tables that a rank holds parts of, and one kernel adds up their gradients
+  /// [FBGEMM, "Table batched embedding", fbgemm_gpu/split_table_batched_embeddings_ops_training.py; HugeCTR,
+  /// HybridSparseEmbedding].
+  bool batched_lookups = false;
+  /// The share of lookups that read the most frequent hundredth of a table's rows, which are as frequent as a Zipf
+  /// distribution says; 0: all rows are equally frequent.
+  double frequent_lookups = 0;
+  /// Whether the stages of a pipeline go on with the next step without waiting for each other. They keep an older version of
+  /// their weights for the micro-batches in flight [Narayanan et al., "PipeDream", SOSP 2019, section 3.3, weight stashing;
+  /// "Memory-efficient pipeline-parallel DNN training", ICML 2021, section 3.1, PipeDream-2BW].
+  bool weight_versions = false;
   /// The number of steps that ranks, or shard groups, run alone between two exchanges: local SGD [Stich, ICLR 2019] and
   /// DiLoCo [Douillard et al., arXiv 2311.08105].
   double local_steps = 1;

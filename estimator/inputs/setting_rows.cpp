@@ -629,6 +629,11 @@ std::span<const SettingRow> setting_rows() {
        .with_ideal = false,
        .launched_by_default = "no",
        .apply = set_assumption<&A::sparse_gradients>},
+      {.key = "batched_lookups",
+       .help = "one kernel looks up the rows of all tables that a rank holds parts of, as in TorchRec and HugeCTR",
+       .with_ideal = false,
+       .usual = "no",
+       .apply = set_assumption<&A::batched_lookups>},
       {.key = "local_steps",
        .help =
            "steps that data-parallel ranks, or shard groups, run between two exchanges of their weights, as local SGD and "

@@ -33,6 +33,11 @@ void set_number(const SettingValue& setting, SettingEffects& effects) {
   effects.assumptions.*member = setting.value;
 }
 
+template <auto member>
+void set_flag(const SettingValue& setting, SettingEffects& effects) {
+  effects.assumptions.*member = setting.value != 0;
+}
+
 /// Images are decoded in a training whose user sets how, and not because a software could decode them.
 void set_image_loader(const SettingValue& setting, SettingEffects& effects) {
   effects.software.image_loader = static_cast<ImageLoader>(setting.value);
@@ -100,6 +105,22 @@ std::vector<SettingRow> with_training_rows(std::vector<SettingRow> rows) {
        .only_with_key = "synchronization",
        .in_launch_files = InLaunchFiles::irrelevant,
        .apply = set_number<&Assumptions::neighbors>},
+      {.key = "weight_versions",
+       .help = "stages of a pipeline do not wait for each other at the end of a step, and keep older versions of their "
+               "weights, as in PipeDream; convergence is not predicted",
+       .with_ideal = false,
+       .usual = "no",
+       .apply = set_flag<&Assumptions::weight_versions>},
+      {.key = "frequent_lookups",
+       .help = "share of lookups that read the most frequent 1 % of a table's rows; the rows are as frequent as a Zipf "
+               "distribution says; default: all rows are equally frequent",
+       .kind = Kind::number,
+       .least = 0.01,
+       .most = 0.999,
+       .with_ideal = false,
+       .usual = "",
+       .in_launch_files = InLaunchFiles::irrelevant,
+       .apply = set_number<&Assumptions::frequent_lookups>},
       {.key = "mtbf",
        .help = "mean time between failures of one GPU, node or job: a whole training then includes lost steps, restarts and "
                "checkpoints; default: the machine's, else no failures",

@@ -185,6 +185,10 @@ struct LayerKinds {
 [[nodiscard]] LayerKinds segment_kinds(const ModelFacts& facts, const Plan& plan, std::vector<LayoutOfMesh> layouts,
                                        const std::vector<const LayerKinds*>& of_mesh);
 
+/// Returns the kinds of layers of a plan that holds tables in several ways. `alike`: the kinds of layers if all tables are
+/// held in one way.
+[[nodiscard]] LayerKinds table_kinds(const ModelFacts& facts, const Plan& plan, const LayerKinds& alike);
+
 /// Divides the layers of known kinds into runs, which are the layers of one block or the layers between two blocks.
 void find_block_runs(const ModelFacts& facts, LayerKinds& kinds);
 

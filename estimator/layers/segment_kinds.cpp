@@ -41,4 +41,26 @@ LayerKinds segment_kinds(const ModelFacts& facts, const Plan& plan, std::vector<
   return kinds;
 }
 
+LayerKinds table_kinds(const ModelFacts& facts, const Plan& plan, const LayerKinds& alike) {
+  LayerKinds kinds;
+  kinds.replicated = alike.replicated;
+  std::map<std::pair<int, Tables>, int> known;
+  for (std::size_t layer = 0; layer < alike.kind.size(); ++layer) {
+    const Tables way =
+        facts.is_of_table(layer) ? tables_of(plan, static_cast<std::size_t>(facts.of_table[layer])) : Tables::replicated;
+    const auto next = static_cast<int>(kinds.representative.size());
+    const int kind = known.try_emplace({alike.kind[layer], way}, next).first->second;
+    kinds.kind.push_back(kind);
+    if (kind < next) {
+      kinds.count[static_cast<std::size_t>(kind)] += 1;
+      continue;
+    }
+    kinds.representative.push_back(static_cast<int>(layer));
+    kinds.count.push_back(1);
+  }
+  kinds.runs = LayerRuns(kinds.kind);
+  find_block_runs(facts, kinds);
+  return kinds;
+}
+
 }  // namespace ddl

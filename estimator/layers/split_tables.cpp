@@ -88,7 +88,14 @@ const LayerKinds& SplitTables::kinds_of(const ReplicatedLayers& replicated) cons
 }
 
 const LayerKinds& SplitTables::kinds_of(const Plan& plan) const {
-  if (plan.segments.empty()) return kinds_of(replicated_layers_of(plan));
+  if (plan.segments.empty()) {
+    const LayerKinds& alike = kinds_of(replicated_layers_of(plan));
+    if (plan.table_segments.empty()) return alike;
+    const std::tuple ways(plan.mesh.tiles(), plan.tables, plan.table_segments);
+    const auto known = table_kinds_.find(ways);
+    if (known != table_kinds_.end()) return known->second;
+    return table_kinds_.emplace(ways, table_kinds(job_.facts, plan, alike)).first->second;
+  }
   const std::tuple key(plan.mesh, plan.segments, plan.sequence_parallel);
   const auto kinds = segment_kinds_.find(key);
   if (kinds != segment_kinds_.end()) return kinds->second;

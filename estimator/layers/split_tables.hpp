@@ -79,6 +79,8 @@ class SplitTables {
   mutable std::map<ReplicatedLayers, LayerKinds> kinds_;  ///< keyed by the layers that a spatial split leaves unsplit
   /// keyed by the mesh of the first layers, by the segments, and by sequence parallelism
   mutable std::map<std::tuple<Mesh, std::vector<LayerSegment>, bool>, LayerKinds> segment_kinds_;
+  /// keyed by the tiles, and by the way of the first tables and of the segments of tables
+  mutable std::map<std::tuple<Tiles, Tables, std::vector<TableSegment>>, LayerKinds> table_kinds_;
   /// The exchanges for one plan's degrees, under each requested placement. Other choices of the
   /// plan do not affect exchanges.
   struct Placed {

@@ -367,6 +367,21 @@ double held_passes(const StageOf& stage, double in_flight) {
 
 }  // namespace
 
+double passing_micro_batches(const Plan& plan, const Assumptions& assumptions) {
+  const auto own = static_cast<double>(plan.micro_batches);
+  return assumptions.weight_versions ? std::max(own, static_cast<double>(plan.mesh[Axis::pipeline])) : own;
+}
+
+Bytes older_weights(const StageOf& stage) {
+  const Plan& plan = stage.plan;
+  const Assumptions& assumptions = stage.job.assumptions;
+  if (!assumptions.weight_versions || plan.mesh[Axis::pipeline] == 1) return {};
+  const double in_flight = micro_batches_in_flight(plan.schedule, stage.stage, plan.mesh[Axis::pipeline],
+                                                   passing_micro_batches(plan, assumptions));
+  const double versions = std::ceil((in_flight - 1) / static_cast<double>(plan.micro_batches));
+  return Bytes(versions * stage_parameters(stage) * parameter_bytes(stage.job.facts, plan, assumptions).weight);
+}
+
 MemoryChoices::MemoryChoices(const Plan& plan)
     : recompute(plan.recompute),
       recompute_blocks(plan.recompute == Recompute::full ? most_recomputed_blocks(plan) : 0),
@@ -397,8 +412,8 @@ MemoryBreakdown stage_memory(const StageOf& stage, const StagePeaks* peaks, cons
     return memory;
   }
   const StagePeaks known = peaks != nullptr ? *peaks : stage_peaks(stage);
-  const auto micro_batches = static_cast<double>(plan.micro_batches);
   const int stages = plan.mesh[Axis::pipeline];
+  const double micro_batches = passing_micro_batches(plan, job.assumptions);
   double in_mirror = stage.has_mirror() ? mirrored_in_flight(plan.schedule, stage.stage, stages, micro_batches) : 0.0;
   double earlier =
       micro_batches_in_flight(plan.schedule, stage.stage, stages, micro_batches, plan.virtual_stages) - in_mirror - 1;
@@ -427,6 +442,7 @@ MemoryBreakdown stage_memory(const StageOf& stage, const StagePeaks* peaks, cons
   // The difference is what the allocator's rounding adds. Near the allocator's thresholds, rounding
   // a sum may add more than rounding each part.
   memory.activations += max(Bytes{}, peak.allocated - peak.requested());
+  memory.weights += older_weights(stage);
   memory.workspace_origin = workspace_origin(job, costs);
   memory.peak_reserved = memory.allocated();
   memory.uncertainty =

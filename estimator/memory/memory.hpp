@@ -187,6 +187,13 @@ struct LibraryWorkspace {
 /// Returns the number of parameters of a stage on a rank, including copies of tied weights, without
 /// StageOf::parts. `trained`: only parameters that have gradients.
 [[nodiscard]] double stage_parameters(const StageOf& stage, bool trained = false);
+/// Returns the number of micro-batches that follow each other through a pipeline without a gap. If stages do not wait for
+/// each other at the end of a step, the micro-batches of the next step follow.
+[[nodiscard]] double passing_micro_batches(const Plan& plan, const Assumptions& assumptions);
+/// Returns the memory of older versions of a stage's weights: one for each update since the forward of its oldest
+/// micro-batch in flight [PipeDream, SOSP 2019, section 3.3; with as many micro-batches in a step as stages, two versions in
+/// all: PipeDream-2BW, ICML 2021, section 3.1].
+[[nodiscard]] Bytes older_weights(const StageOf& stage);
 
 /// Returns the inputs of parameter_memory for a stage.
 [[nodiscard]] ParameterCounts parameter_counts(const StageOf& stage);

@@ -140,13 +140,14 @@ class MemoryRecord {
 void run_steps(MemoryRecord& record, const StageOf& stage, int steps) {
   const Plan& plan = stage.plan;
   const double in_flight = micro_batches_in_flight(plan.schedule, stage.stage, plan.mesh[Axis::pipeline],
-                                                   static_cast<double>(plan.micro_batches), plan.virtual_stages);
+                                                   passing_micro_batches(plan, stage.job.assumptions), plan.virtual_stages);
   const double in_mirror = stage.has_mirror() ? mirrored_in_flight(plan.schedule, stage.stage, plan.mesh[Axis::pipeline],
                                                                    static_cast<double>(plan.micro_batches))
                                               : 0.0;
   StageRequests requests(stage, record);
   StageRequests mirror(stage.has_mirror() ? stage.mirror() : stage, record);
   requests.set_up(false);
+  if (const Bytes older = older_weights(stage); older > Bytes{}) (void)record.allocate(older, MemoryItem::weights, -1);
   for (int step = 0; step < steps; ++step) {
     record.forget_points();
     const auto before = record.mark();

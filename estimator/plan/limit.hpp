@@ -39,6 +39,7 @@ struct Limit {
     allreduce,        ///< a prescribed allreduce of gradients that ZeRO reduces and scatters
     compression,      ///< compressed sums of gradients that ZeRO shards
     synchronization,  ///< workers without a barrier that shard their state, or that other axes of replicas divide
+    weight_versions,  ///< older versions of weights with another schedule than 1F1B, ZeRO-3 or offloading
     no_host,          ///< offloading to a host that the machine file does not describe
     host_memory,      ///< more than the memory of a host
     segment_choice,   ///< segments of layers together with a choice or an axis that needs one layout; `item` is its name

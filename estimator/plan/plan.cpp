@@ -44,6 +44,32 @@ void join_segments(Plan& plan) {
   plan.segments = std::move(joined);
 }
 
+Tables tables_of(const Plan& plan, std::size_t table) {
+  Tables tables = plan.tables;
+  for (const TableSegment& segment : plan.table_segments) {
+    if (static_cast<std::size_t>(segment.first) <= table) tables = segment.tables;
+  }
+  return tables;
+}
+
+bool holds_parts_of_tables(const Plan& plan) {
+  return plan.tables != Tables::replicated ||
+         std::any_of(plan.table_segments.begin(), plan.table_segments.end(),
+                     [](const TableSegment& each) { return each.tables != Tables::replicated; });
+}
+
+void join_table_segments(Plan& plan) {
+  std::vector<TableSegment> joined;
+  for (const TableSegment& segment : plan.table_segments) {
+    if (segment.first <= 0) {
+      plan.tables = segment.tables;
+    } else if (segment.tables != (joined.empty() ? plan.tables : joined.back().tables)) {
+      joined.push_back(segment);
+    }
+  }
+  plan.table_segments = std::move(joined);
+}
+
 std::string placement_text(const Plan& plan) {
   std::string text;
   for (const Axis axis : plan.placement) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -31,10 +32,11 @@ inline constexpr EnumNames<ContextExchange> enum_names<ContextExchange>{"ring", 
 /// How data-parallel ranks hold the tables of a recommendation model. `replicated`: every rank has all tables. `whole`: each
 /// table is on one rank. `rows`, `columns`: each rank has some rows or columns of every table [Mudigere et al.,
 /// "Software-hardware co-design for fast and scalable training of deep learning recommendation models", ISCA 2022, section
-/// 4.2: table-wise, row-wise, column-wise and data-parallel sharding].
-enum class Tables { replicated, whole, rows, columns };
+/// 4.2: table-wise, row-wise, column-wise and data-parallel sharding]. `hybrid`: every rank has the frequent rows of every
+/// table, and some of the other rows [NVIDIA, HugeCTR, HybridEmbeddingParam].
+enum class Tables { replicated, whole, rows, columns, hybrid };
 template <>
-inline constexpr EnumNames<Tables> enum_names<Tables>{"replicated", "whole", "rows", "columns"};
+inline constexpr EnumNames<Tables> enum_names<Tables>{"replicated", "whole", "rows", "columns", "hybrid"};
 
 /// What is offloaded to host memory. `optimizer`: the optimizer state, which CPUs update [Ren et al., "ZeRO-Offload:
 /// democratizing billion-scale model training", USENIX ATC 2021]. `weights`: also the weights, which are fetched for each
@@ -55,6 +57,15 @@ struct LayerSegment {
 
   friend bool operator==(const LayerSegment&, const LayerSegment&) = default;
   friend auto operator<=>(const LayerSegment&, const LayerSegment&) = default;
+};
+
+/// The way to hold the tables of a recommendation model from the table `first` on, up to the next segment.
+struct TableSegment {
+  int first = 0;
+  Tables tables = Tables::replicated;
+
+  friend bool operator==(const TableSegment&, const TableSegment&) = default;
+  friend auto operator<=>(const TableSegment&, const TableSegment&) = default;
 };
 
 /// One way to train a model: the mesh of ranks and all other choices. A plan is a point in the
@@ -103,6 +114,9 @@ struct Plan {
   /// The segments of layers that are laid out on other meshes than the first layers, in the order of their layers. Empty if
   /// all layers are laid out on `mesh`, which is usual.
   std::vector<LayerSegment> segments{};
+  /// The segments of tables that are held in another way than the first tables, in the order of the tables. Empty if all
+  /// tables are held in the way `tables`.
+  std::vector<TableSegment> table_segments{};
 
   /// Returns the number of groups of ranks that each hold all shards.
   [[nodiscard]] double shard_copies() const {
@@ -139,6 +153,14 @@ struct Plan {
 [[nodiscard]] Plan on_mesh(const Plan& plan, const Mesh& mesh);
 /// Joins segments that have the same mesh as the layers before, so that equal layouts are equal plans.
 void join_segments(Plan& plan);
+/// Returns the way in which a plan holds a table.
+[[nodiscard]] Tables tables_of(const Plan& plan, std::size_t table);
+/// Returns whether any table of a plan is not replicated.
+[[nodiscard]] bool holds_parts_of_tables(const Plan& plan);
+/// Returns whether layers or tables of a plan are laid out differently.
+[[nodiscard]] inline bool has_layouts(const Plan& plan) { return !plan.segments.empty() || !plan.table_segments.empty(); }
+/// Joins segments of tables that are held in the same way as the tables before.
+void join_table_segments(Plan& plan);
 /// Returns the axes with a degree above one as text, innermost first: `filter,data`.
 [[nodiscard]] std::string placement_text(const Plan& plan);
 

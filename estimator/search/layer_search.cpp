@@ -84,7 +84,11 @@ class LayerAssignment {
       unit.has_matrix = next != matrix.end() && *next < unit.last;
       units_.push_back(unit);
     }
-    if (stages_ > 1) find_stages(estimator);
+    if (stages_ > 1) {
+      find_stages(estimator);
+    } else {
+      find_tied_units();
+    }
     for (const Mesh& mesh : meshes) {
       const Plan plan = on_mesh(alike, mesh);
       const LayerKinds& kinds = tables_.kinds_of(plan);
@@ -92,18 +96,58 @@ class LayerAssignment {
           {plan, {mesh, kinds.replicated, plan.sequence_parallel}, std::make_unique<LayerCostTable>(job_, plan, kinds), {}});
       add_gradient_time(states_.back());
     }
+    for (std::size_t state = 0; state < states_.size(); ++state) {
+      std::vector<bool>& own = possible_.emplace_back();
+      for (std::size_t unit = 0; unit < units_.size(); ++unit) own.push_back(is_possible(unit, state));
+    }
+  }
+
+  /// Returns the plan of least time. The units that read the same weights hold the same parts of them: the best of the plans
+  /// in which they are whole, or divided on one of the meshes, is returned.
+  [[nodiscard]] std::optional<Plan> best(double exposed, double price_of_byte, const std::vector<bool>& allowed) const {
+    Assigned best = best_of_chain(exposed, price_of_byte, allowed, {});
+    const auto divide_alike = [&](std::size_t unit) {
+      return divides_alike(unit, best.of_unit[unit], best.of_unit[tied_.front()]);
+    };
+    if (!best.plan || std::all_of(tied_.begin(), tied_.end(), divide_alike)) return best.plan;
+    best = {};
+    bool has_whole = false;
+    for (std::size_t state = 0; state < states_.size(); ++state) {
+      const bool is_whole = states_[state].layout.mesh.product(weight_axes) == 1;
+      if (!allowed[state] || (is_whole && has_whole)) continue;
+      has_whole = has_whole || is_whole;
+      Assigned found = best_of_chain(exposed, price_of_byte, allowed, state);
+      if (found.time < best.time) best = std::move(found);
+    }
+    return best.plan;
+  }
+
+ private:
+  /// A plan, and the sum of the times that it was chosen for.
+  struct Assigned {
+    double time = infinite;
+    std::optional<Plan> plan;
+    std::vector<std::size_t> of_unit{};  ///< the state of each unit
+  };
+
+  /// Returns whether a unit may be in a state if the units that share weights divide them as in the state `of_tied`.
+  [[nodiscard]] bool divides_alike(std::size_t unit, std::size_t state, std::optional<std::size_t> of_tied) const {
+    if (!of_tied || state == *of_tied || !std::binary_search(tied_.begin(), tied_.end(), unit)) return true;
+    const auto is_whole = [&](std::size_t each) { return states_[each].layout.mesh.product(weight_axes) == 1; };
+    return is_whole(state) && is_whole(*of_tied);
   }
 
   /// Returns the plan of least time. `exposed`: the share of gradient exchanges that takes time; `price_of_byte`: seconds
   /// for each byte of memory. `allowed`: the states that the plan may use.
-  [[nodiscard]] std::optional<Plan> best(double exposed, double price_of_byte, const std::vector<bool>& allowed) const {
+  [[nodiscard]] Assigned best_of_chain(double exposed, double price_of_byte, const std::vector<bool>& allowed,
+                                       std::optional<std::size_t> of_tied) const {
     const std::size_t states = states_.size();
     std::vector<double> least(states, infinite);
     std::vector<std::vector<std::size_t>> from(units_.size(), std::vector<std::size_t>(states, 0));
     for (std::size_t unit = 0; unit < units_.size(); ++unit) {
       std::vector<double> next(states, infinite);
       for (std::size_t to = 0; to < states; ++to) {
-        if (!allowed[to] || !is_possible(unit, to)) continue;
+        if (!allowed[to] || !possible_[to][unit] || !divides_alike(unit, to, of_tied)) continue;
         double before = unit == 0 ? 0 : infinite;
         for (std::size_t state = 0; unit > 0 && state < states; ++state) {
           if (least[state] == infinite) continue;
@@ -118,12 +162,14 @@ class LayerAssignment {
       least = std::move(next);
     }
     const auto end = std::min_element(least.begin(), least.end());
-    if (end == least.end() || *end == infinite) return std::nullopt;
+    if (end == least.end() || *end == infinite) return {};
     std::vector<std::size_t> of_unit(units_.size());
     of_unit.back() = static_cast<std::size_t>(end - least.begin());
     for (std::size_t unit = units_.size(); unit-- > 1;) of_unit[unit - 1] = from[unit][of_unit[unit]];
-    return plan_of(of_unit);
+    return {*end, plan_of(of_unit), of_unit};
   }
+
+ public:
   [[nodiscard]] std::vector<bool> all_states() const { return std::vector<bool>(states_.size(), true); }
   /// Returns the states whose meshes have the most time in a plan.
   [[nodiscard]] std::vector<bool> main_states(const Plan& plan, std::size_t count) const {
@@ -142,6 +188,20 @@ class LayerAssignment {
   }
 
  private:
+  /// Finds the units with layers that share weights. Layers of one unit have one mesh. Stages have copies of the weights.
+  void find_tied_units() {
+    const auto unit_of = [&](int layer) {
+      const auto behind = std::upper_bound(units_.begin(), units_.end(), layer,
+                                           [](int value, const LayerUnit& unit) { return value < unit.first; });
+      return static_cast<std::size_t>(behind - units_.begin()) - 1;
+    };
+    for (const TiedLayer& tied : job_.facts.tied) {
+      const std::size_t owner = unit_of(tied.owner), reader = unit_of(tied.reader);
+      if (owner != reader) tied_.insert(tied_.end(), {owner, reader});
+    }
+    std::sort(tied_.begin(), tied_.end());
+  }
+
   /// Assumes that the stages of the plan with one mesh hold the units.
   void find_stages(const Estimator& estimator) {
     const std::vector<int>& firsts = estimator.stages(alike_);
@@ -197,7 +257,9 @@ class LayerAssignment {
 
   /// How many times the time of a unit for one micro-batch is included in a step. If stages are equally long, the first
   /// micro-batch passes all stages, and the others follow at the pace of one stage.
-  [[nodiscard]] double runs() const { return (static_cast<double>(alike_.micro_batches) + stages_ - 1) / stages_; }
+  [[nodiscard]] double runs() const {
+    return (static_cast<double>(alike_.micro_batches) + (job_.assumptions.weight_versions ? 0 : stages_ - 1)) / stages_;
+  }
 
   /// Returns the time that exchanges take longer at a cut if the meshes before and behind the cut differ.
   [[nodiscard]] double change(std::size_t cut, std::size_t from, std::size_t to) const {
@@ -231,7 +293,9 @@ class LayerAssignment {
   Plan alike_;
   int stages_ = alike_.mesh[Axis::pipeline];
   std::vector<LayerUnit> units_;
+  std::vector<std::size_t> tied_;  ///< sorted: the units that share weights with other units
   std::vector<State> states_;
+  std::vector<std::vector<bool>> possible_;  ///< by state and unit
   mutable std::map<std::tuple<std::size_t, std::size_t, int, int, std::size_t, bool>, double> changes_;
 };
 

@@ -206,7 +206,8 @@ RelaxedStep TimeBounds::uncut_step(const Plan& plan) const {
   Plan bare = plan;
   bare.recompute = Recompute::none;
   bare.schedule = Schedule::one_forward_one_backward;
-  add_tasks({costs.total(), nullptr, most_hidden_share_of_experts(job_, bare, costs.total())}, 0, bare, nullptr, step.tasks);
+  add_tasks({costs.total(), nullptr, most_hidden_share_of_experts(job_, bare, costs.total())}, 0, bare, job_.assumptions,
+            nullptr, step.tasks);
   step.transfers.emplace_back(hop_time(plan, least_crossing(plan), costs.exchanges()));
   return relaxed(step);
 }

@@ -62,7 +62,7 @@ Limits Estimator::segment_limits(const Plan& asked) const {
   refuse(plan.whole_experts, "expert-tensor-parallel size 1");
   refuse(plan.virtual_stages > 1, "virtual stages");
   refuse(order_of(plan.schedule).course != Course::around, "schedules that cut stages into equal parts");
-  refuse(plan.tables != Tables::replicated, "distributed tables");
+  refuse(holds_parts_of_tables(plan), "distributed tables");
   refuse(job_.assumptions.local_steps > 1, "local steps");
   refuse(job_.assumptions.synchronization != Synchronization::sync, "workers without a barrier");
   refuse(job_.assumptions.compression != Compression::none, "compressed gradients");
@@ -82,6 +82,14 @@ Limits Estimator::segment_limits(const Plan& asked) const {
   };
   refuse(stages > 1 && any([&](const Mesh& mesh) { return inside(mesh) != inside(plan.mesh); }),
          "placements of other degrees outside of the pipeline");
+  // All readers of a matrix of weights hold the same part of it, unless stages of a pipeline hold copies.
+  const auto divides_alike = [&](const TiedLayer& tied) {
+    const Mesh &owner = mesh_of(plan, tied.owner), &reader = mesh_of(plan, tied.reader);
+    return owner == reader || (owner.product(weight_axes) == 1 && reader.product(weight_axes) == 1);
+  };
+  const std::vector<TiedLayer>& tied = job_.facts.tied;
+  refuse(stages == 1 && !std::all_of(tied.begin(), tied.end(), divides_alike),
+         "weights of two layers that are divided differently");
   // The gradients of experts, and of norms with sequence parallelism, are summed along axes of their own.
   std::size_t more = 0;
   for (const Mesh& mesh : meshes)
@@ -149,7 +157,7 @@ Estimate Estimator::estimate_beyond_devices(const Plan& plan) const {
 }
 
 Seconds Estimator::lone_update(const Plan& plan) const {
-  const bool is_sparse = plan.tables != Tables::replicated || job_.assumptions.sparse_gradients;
+  const bool is_sparse = holds_parts_of_tables(plan) || job_.assumptions.sparse_gradients;
   if (!is_sparse || job_.times_whole_layers() || job_.kernels.serial().empty()) return serial_update_;
   Seconds update = serial_update_;
   for (const LookupTable& table : job_.facts.tables) {

@@ -77,6 +77,7 @@ struct Step {
   double micro_batches = 1;
   double chunks = 1;           ///< number of virtual stages on each stage
   bool fills_bubbles = false;  ///< whether weight gradients are computed in bubbles
+  bool has_end = true;         ///< whether stages wait for each other at the end of a step
   bool in_slots = false;       ///< whether each slot is as long as the longest forward and backward [ParaDL, Table III]
   bool several_ranks = false;  ///< whether several ranks wait for each other
   double slowest_of = 1;       ///< number of nodes
@@ -101,7 +102,8 @@ struct Step {
 
   /// Returns the number of slots of a pipeline in which a stage sends: 2(p+S−2) [ParaDL, Table III]. With v virtual stages
   /// per stage, each virtual stage sends every micro-batch, so S is multiplied by v.
-  [[nodiscard]] double hops() const { return 2.0 * (stages + chunks * micro_batches - 2.0); }
+  /// If stages do not wait for each other at the end of a step, other micro-batches are sent while the first passes them.
+  [[nodiscard]] double hops() const { return 2.0 * (chunks * micro_batches + (has_end ? stages - 2.0 : 0.0)); }
   [[nodiscard]] bool depends_on(Coefficient coefficient) const;
   friend bool operator==(const Step&, const Step&) = default;
 };

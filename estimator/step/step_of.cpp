@@ -75,7 +75,7 @@ void add_activation_traffic(const StageMemories& memories, const Plan& plan, con
   const double link = host_link(job.machine).value();
   if (link <= 0 || job.assumptions.memory_reuse) return;
   const Seconds moving = memories.kept(plan, stage.first, stage.last)[MemoryItem::activations] / Bandwidth(link);
-  const BubbleShares shares = bubble_shares(plan);
+  const BubbleShares shares = bubble_shares(plan, job.assumptions);
   for (const bool backward : {false, true}) {
     Seconds busy{};
     for (std::size_t i = own; i < tasks.size(); ++i) {
@@ -143,6 +143,7 @@ Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTab
   const ScheduleOrder& order = order_of(plan.schedule);
   step.chunks = plan.virtual_stages * (order.course == Course::there_and_back ? order.chunks : 1);
   step.fills_bubbles = order.fills_bubbles;
+  step.has_end = !job.assumptions.weight_versions;
   step.in_slots = job.assumptions.slot_pipeline && step.stages > 1;
   set_waiting(job, plan, costs, origin != nullptr, step);
   if (step.stages > 1 && plan.virtual_stages > 1 && plan.schedule == Schedule::one_forward_one_backward)
@@ -167,15 +168,15 @@ Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTab
     const double hidden = hidden_share_of_experts(job, plan, of_stage, stage);
     if (plan.recompute == Recompute::full) {
       const LayerCosts again = recomputed_costs(job, costs, plan, first, firsts[index + 1]);
-      add_tasks({of_stage, &again, hidden}, stage, plan, origin, step.tasks);
+      add_tasks({of_stage, &again, hidden}, stage, plan, job.assumptions, origin, step.tasks);
     } else {
-      add_tasks({of_stage, nullptr, hidden}, stage, plan, origin, step.tasks);
+      add_tasks({of_stage, nullptr, hidden}, stage, plan, job.assumptions, origin, step.tasks);
     }
     if (plan.offload_activations) add_activation_traffic(memories, plan, {stage, first, firsts[index + 1]}, own, step.tasks);
     if (step.several_ranks && (step.origin[Coefficient::per_micro_batch] > 0 || origin != nullptr)) {
       Term fixed(Seconds(step.origin[Coefficient::per_micro_batch]));
       if (origin != nullptr) fixed.add_slope(Coefficient::per_micro_batch, 1);
-      step.tasks.push_back({stage, false, Part::waiting, 0, fixed, bubble_shares(plan).forward});
+      step.tasks.push_back({stage, false, Part::waiting, 0, fixed, bubble_shares(plan, job.assumptions).forward});
     }
     if (gathers_weights(plan)) {
       // For each unit of weights, the host launches kernels. Before forward and before backward,
@@ -185,13 +186,14 @@ Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTab
       const double units = std::max(1.0, weights / 25_MiB) * gathering_share(job, plan);
       for (const bool backward : {false, true}) {
         const Term copies(copy_time(job, plan, of_stage, backward));
-        step.tasks.push_back(
-            {stage, backward, Part::waiting, (backward ? 4 : 2) * units, copies, bubble_shares(plan).forward});
+        step.tasks.push_back({stage, backward, Part::waiting, (backward ? 4 : 2) * units, copies,
+                              bubble_shares(plan, job.assumptions).forward});
       }
     }
     step.paging = paging(memories, plan);
     if (step.paging > Seconds{})
-      step.tasks.push_back({stage, false, Part::waiting, 0, Term(step.paging), bubble_shares(plan).forward});
+      step.tasks.push_back(
+          {stage, false, Part::waiting, 0, Term(step.paging), bubble_shares(plan, job.assumptions).forward});
     if (stage == 0) continue;
     const Seconds hop = next.alpha + costs.cut_bytes(first) * next.beta;
     if (origin != nullptr) {

@@ -44,7 +44,7 @@ void add_task(StagePasses& stage, const Task& task, Seconds time, bool is_of_wei
 
 /// Returns the passes of each stage for one micro-batch.
 std::vector<StagePasses> passes_of(const Step& step, const Timing<double>& timing, const Plan& plan) {
-  const BubbleShares shares = bubble_shares(plan);
+  const BubbleShares shares = order_of(plan.schedule).bubble(plan.mesh[Axis::pipeline], plan.virtual_stages);
   const bool splits = shares.weight_gradient != shares.input_gradient;
   std::vector<StagePasses> stages(static_cast<std::size_t>(step.stages));
   for (const Task& task : step.tasks) {
@@ -185,6 +185,7 @@ std::optional<StepTimeline> step_timeline(const Step& step, const Timing<double>
 }
 
 std::optional<StepTimeline> step_timeline(const Estimator& estimator, const Plan& plan) {
+  if (estimator.job().assumptions.weight_versions) return std::nullopt;  // steps overlap
   if (estimator.estimate(plan).time.step_time().value() <= 0) return std::nullopt;
   const PlanSteps& steps = estimator.steps();
   const Step& step = steps.staged(plan).step;

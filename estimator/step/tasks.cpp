@@ -2,7 +2,8 @@
 
 namespace ddl {
 
-BubbleShares bubble_shares(const Plan& plan) {
+BubbleShares bubble_shares(const Plan& plan, const Assumptions& assumptions) {
+  if (assumptions.weight_versions) return {0, 0, 0};
   return order_of(plan.schedule).bubble(plan.mesh[Axis::pipeline], plan.virtual_stages);
 }
 
@@ -41,9 +42,10 @@ GradientExchange exchange_of(const LayerCostTable& costs, const Plan& plan, cons
   return all;
 }
 
-void add_tasks(const StageWork& work, int stage, const Plan& plan, const Learned* origin, std::vector<Task>& tasks) {
+void add_tasks(const StageWork& work, int stage, const Plan& plan, const Assumptions& assumptions, const Learned* origin,
+               std::vector<Task>& tasks) {
   const LayerCosts& costs = work.costs;
-  const BubbleShares shares = bubble_shares(plan);
+  const BubbleShares shares = bubble_shares(plan, assumptions);
   const auto add = [&](bool backward, Part part, double launches, const Term& time) {
     if (time.time() != Seconds{} || launches > 0)
       tasks.push_back({stage, backward, part, launches, time, backward ? shares.input_gradient : shares.forward});

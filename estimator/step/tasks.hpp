@@ -10,7 +10,7 @@
 namespace ddl {
 
 /// Returns the shares of a stage's passes that the longest stage waits for, under the schedule of a plan.
-[[nodiscard]] BubbleShares bubble_shares(const Plan& plan);
+[[nodiscard]] BubbleShares bubble_shares(const Plan& plan, const Assumptions& assumptions);
 
 /// Returns the costs of the layers whose parameters a rank of a stage holds. With DualPipe, these include the layers of the
 /// mirror stage at the other end. `firsts`: the first layer of each stage, and the layer count.
@@ -35,6 +35,7 @@ struct StageWork {
 };
 /// Adds the tasks of a stage. Backward begins with the recomputed part of forward, including its communication. `origin`:
 /// the coefficients at which the costs were estimated, if tasks need derivatives; null if times are constants.
-void add_tasks(const StageWork& work, int stage, const Plan& plan, const Learned* origin, std::vector<Task>& tasks);
+void add_tasks(const StageWork& work, int stage, const Plan& plan, const Assumptions& assumptions, const Learned* origin,
+               std::vector<Task>& tasks);
 
 }  // namespace ddl

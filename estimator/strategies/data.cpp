@@ -30,7 +30,7 @@ void data_limits(const LimitContext& context, Limits& limits) {
   const Assumptions& assumptions = *context.assumptions;
   if (assumptions.local_steps > 1 && plan.mesh.replicas() > 1 && !has_local_steps(plan, assumptions))
     limits.add({Limit::Kind::local_steps, assumptions.local_steps, data, -1});
-  const bool is_whole = plan.zero_stage == 0 && plan.tables == Tables::replicated && plan.mesh.replicas() == data;
+  const bool is_whole = plan.zero_stage == 0 && !holds_parts_of_tables(plan) && plan.mesh.replicas() == data;
   if (assumptions.synchronization != Synchronization::sync && plan.mesh.replicas() > 1 && !is_whole)
     limits.add({Limit::Kind::synchronization, static_cast<double>(plan.zero_stage), data, -1});
   const bool is_sharded = plan.zero_stage > 0 && plan.mesh.replicas() > 1;

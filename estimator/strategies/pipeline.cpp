@@ -66,6 +66,10 @@ void layer_limits(const LimitContext& context, Limits& limits) {
     limits.add({Limit::Kind::virtual_stages, static_cast<double>(equal_parts(order, stages)),
                 static_cast<double>(context.facts.like_blocks), -1});
   }
+  const bool is_plain = plan.schedule == Schedule::one_forward_one_backward && plan.virtual_stages == 1 &&
+                        plan.zero_stage < 3 && plan.offload == Offload::none && !plan.offload_activations;
+  if (context.assumptions != nullptr && context.assumptions->weight_versions && !is_plain)
+    limits.add({Limit::Kind::weight_versions, static_cast<double>(plan.zero_stage), 0, -1});
   if (plan.virtual_stages == 1) return;
   const double chunks = static_cast<double>(stages) * plan.virtual_stages;
   if (plan.schedule != Schedule::one_forward_one_backward) {

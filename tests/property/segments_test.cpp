@@ -1,6 +1,7 @@
 // Tests plans with a layout for each segment of layers: equal layouts equal one layout, and the search for layouts finds
 // what a search of all assignments finds.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -8,8 +9,11 @@
 
 #include <fmt/format.h>
 
+#include "estimator/memory/memory_timeline.hpp"
 #include "estimator/search/layer_search.hpp"
 #include "estimator/search/search.hpp"
+#include "estimator/search/table_search.hpp"
+#include "estimator/strategies/embedding_tables.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
@@ -198,11 +202,14 @@ TEST_CASE("ranks of a context split are laid out anew as tiles are") {
   CHECK(anew[0] == fmt::format("forward all-to-all of {} among context", whole / 2));
   CHECK(anew[1] == fmt::format("backward all-to-all of {} among context", whole / 2));
   // With the same context degree in both layouts, the exchanges are those of half of the tokens.
+  // The head reads the table of the embedding, and is laid out like it.
+  const auto head = std::find_if(layers.begin(), layers.end(), [](const Layer& each) { return each.tied_to >= 0; });
+  const int last = static_cast<int>(head - layers.begin());
   Plan half = plan_on(Mesh{{Axis::data, 4}, {Axis::context, 2}}, 64);
-  half.segments = {{first, Mesh{{Axis::tensor, 4}, {Axis::context, 2}}}};
+  half.segments = {{first, Mesh{{Axis::tensor, 4}, {Axis::context, 2}}}, {last, half.mesh}};
   REQUIRE(estimator.limits(half).empty());
   Plan of_whole = plan_on(Mesh{{Axis::data, 4}}, 64);
-  of_whole.segments = {{first, Mesh{{Axis::tensor, 4}}}};
+  of_whole.segments = {{first, Mesh{{Axis::tensor, 4}}}, {last, of_whole.mesh}};
   CHECK(exchanges_of(estimator, of_whole, first) == Texts{fmt::format("forward allgather of {} among tensor", whole)});
   CHECK(exchanges_of(estimator, half, first) == Texts{fmt::format("forward allgather of {} among tensor", whole / 2)});
 }
@@ -307,7 +314,107 @@ TEST_CASE("the search finds the fastest assignment of layouts to layers") {
     // Gradients of several layers are one message, whose time is not quite the sum of the times of its parts.
     CHECK(found->time.step_time() <= best.time.step_time() * 1.01);
   }
-  CHECK(compared >= 3);
+  CHECK(compared >= 14);
+}
+
+TEST_CASE("layers that read the same weights divide them alike") {
+  const Training training("gpt2@layers=2", 8, false);  // the head reads the table of the embedding
+  const Estimator& estimator = training.estimator;
+  const auto& layers = training.owned.model.layers;
+  const auto head = std::find_if(layers.begin(), layers.end(), [](const Layer& each) { return each.tied_to >= 0; });
+  REQUIRE(head != layers.end());
+  const int last = static_cast<int>(head - layers.begin());
+  Plan plan = plan_on(Mesh{{Axis::data, 8}}, 64);
+  plan.segments = {{last, Mesh{{Axis::tensor, 8}}}};
+  REQUIRE(!estimator.limits(plan).empty());
+  CHECK(estimator.limits(plan).begin()->item == "weights of two layers that are divided differently");
+  plan.mesh = Mesh{{Axis::tensor, 8}};
+  plan.segments = {{1, Mesh{{Axis::data, 8}}}, {last, Mesh{{Axis::tensor, 8}}}};
+  CHECK(estimator.limits(plan).empty());
+  // Shards of tokens leave the weights whole.
+  plan.mesh = Mesh{{Axis::data, 8}};
+  plan.segments = {{last, Mesh{{Axis::data, 4}, {Axis::context, 2}}}};
+  CHECK(estimator.limits(plan).empty());
+}
+
+TEST_CASE("the search finds the fastest way to hold each table") {
+  // Tables of 30 million, 200,000, 2,000 and 20 rows, of which a sample looks up 1, 8, 1 and 2.
+  std::string text = "format: 1\nmodel: small\ninput: {features: 13}\nlayers:\n  - fully_connected: 64\n    name: dense\n";
+  const std::vector<std::pair<int, int>> sizes{{30'000'000, 1}, {200'000, 8}, {2'000, 1}, {20, 2}};
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    text += fmt::format(
+        "  - input: {{tokens: {1}}}\n    name: category{0}\n  - embedding: {{vocabulary: {2}, features: 64}}\n"
+        "    name: table{0}\n  - pool: {{kind: average, global: yes}}\n  - flatten:\n    name: vector{0}\n",
+        i, sizes[i].second, sizes[i].first);
+  }
+  text +=
+      "  - interaction:\n    from: [dense, vector0, vector1, vector2, vector3]\n  - fully_connected: 1\n"
+      "  - loss: cross_entropy\n";
+  constexpr std::array ways{Tables::replicated, Tables::whole, Tables::rows, Tables::columns};
+  int compared = 0;
+  for (const int devices_of_node : {4, 8}) {
+    for (const int ranks : {8, 16}) {
+      for (const std::int64_t batch : {4096, 65536}) {
+        const OwnedJob owned(parse_model(text, "small.yaml"), nodes_of(devices_of_node, 16e9), assumptions_of(false), 1e6);
+        const Estimator estimator(owned.job);
+        Plan plan = plan_on(Mesh{{Axis::data, ranks}}, batch);
+        std::optional<Estimate> best;
+        for (int number = 0; number < 256; ++number) {
+          plan.tables = ways[static_cast<std::size_t>(number % 4)];
+          plan.table_segments.clear();
+          for (int table = 1, rest = number / 4; table < 4; ++table, rest /= 4)
+            plan.table_segments.push_back({table, ways[static_cast<std::size_t>(rest % 4)]});
+          join_table_segments(plan);
+          Estimate estimate = estimator.estimate(plan);
+          if (estimate.feasible() && (!best || estimate.time.step_time() < best->time.step_time())) best = estimate;
+        }
+        REQUIRE(best);
+        if (best->plan.table_segments.empty()) continue;
+        INFO(fmt::format("{} ranks of nodes of {}, B = {}, {}", ranks, devices_of_node, batch,
+                         table_segments_text(best->plan)));
+        const std::optional<Estimate> found = best_by_table(estimator, plan_on(Mesh{{Axis::data, ranks}}, batch));
+        REQUIRE(found);
+        ++compared;
+        CHECK(found->time.step_time().value() == Approx(best->time.step_time().value()).epsilon(1e-9));
+      }
+    }
+  }
+  CHECK(compared >= 7);
+}
+
+TEST_CASE("stages with older versions of their weights do not wait for each other, and keep the versions") {
+  const Training training("gpt2", 8, false);
+  Assumptions without_end = assumptions_of(false);
+  without_end.weight_versions = true;
+  const OwnedJob pipedream(load_model("gpt2"), nodes_of(8, 16e9), without_end, 1e6);
+  const Estimator estimator(pipedream.job);
+  Plan plan = plan_on(Mesh{{Axis::pipeline, 4}}, 4);
+  for (const int micro_batches : {1, 4}) {
+    plan.micro_batches = micro_batches;
+    plan.global_batch = 4 * micro_batches;
+    const Estimate waits = training.estimator.estimate(plan), goes_on = estimator.estimate(plan);
+    REQUIRE(goes_on.time.step_time().value() > 0);
+    CHECK(waits.time[Part::bubble] > Seconds{});
+    CHECK(goes_on.time[Part::bubble] == Seconds{});
+    CHECK(goes_on.time[Part::forward].value() == Approx(waits.time[Part::forward].value()));
+    // The first of four stages has four micro-batches in flight: four versions if each has an update of its own, two if
+    // four of them have one [PipeDream, SOSP 2019, section 3.3; PipeDream-2BW, ICML 2021, section 3.1].
+    const std::vector<int>& firsts = estimator.stages(plan);
+    const Bytes own = training.estimator.memories().memory(plan, firsts, 0).weights;
+    CHECK(estimator.memories().memory(plan, firsts, 0).weights.value() ==
+          Approx(own.value() * (micro_batches == 1 ? 4 : 2)).epsilon(0.01));
+    CHECK(estimator.memories().memory(plan, firsts, 3).weights.value() ==
+          Approx(training.estimator.memories().memory(plan, firsts, 3).weights.value()).epsilon(0.01));
+  }
+  // The model of the allocator has the same memory.
+  plan.micro_batches = 1;
+  plan.global_batch = 4;
+  const MemoryBreakdown held = estimator.memories().memory(plan, estimator.stages(plan), 0);
+  CHECK(memory_timeline(estimator.stage(plan, 0), {}).peak.allocated.value() ==
+        Approx(held.allocated().value()).epsilon(0.02));
+  plan.zero_stage = 3;
+  plan.mesh.set(Axis::data, 2);
+  CHECK(estimator.limits(plan).begin()->kind == Limit::Kind::weight_versions);
 }
 
 TEST_CASE("a convolutional network on many GPUs is faster with fully connected layers in parts") {

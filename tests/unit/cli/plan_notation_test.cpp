@@ -111,6 +111,11 @@ TEST_CASE("the layouts of segments follow the degrees of the first layers") {
   CHECK(plan.zero_stage == 1);
   CHECK(plan_word(plan) == "dp32 from14:dp4·filter8 from20:dp32 z1");
   CHECK(plan_words(plan) == "data 32, data=4 filter=8 from layer 14 on, data=32 from layer 20 on, ZeRO-1");
+  const Plan tables = parse_plan_word("dp8 cw t5:dp t9:cw m2");
+  CHECK(tables.table_segments == std::vector<TableSegment>{{5, Tables::replicated}, {9, Tables::columns}});
+  CHECK(plan_word(tables) == "dp8 cw t5:dp t9:cw m2");
+  CHECK(parse_plan_word("dp8 cw t5:cw").table_segments.empty());
+  CHECK(error_of([] { (void)parse_plan_word("dp8 cw t5:tp"); }).find("unknown part") != std::string::npos);
   CHECK(parse_plan_word("dp32 from14:dp32").segments.empty());
   CHECK(error_of([] { (void)parse_plan_word("dp32 from14:filter8"); }).find("has 32 devices") != std::string::npos);
   CHECK(error_of([] { (void)parse_plan_word("dp8 from9:filter8 from3:dp8"); }).find("order") != std::string::npos);

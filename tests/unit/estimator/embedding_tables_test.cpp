@@ -1,5 +1,6 @@
 #include "estimator/strategies/embedding_tables.hpp"
 
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -148,6 +149,102 @@ TEST_CASE("with more ranks than columns, groups of ranks hold whole tables, and 
   CHECK(shard.batches == 8);
   // Both groups have one of the two vectors of 4 elements.
   CHECK(shard_of(model, plan_with(Tables::columns, 8), "vector1").exchanges.front().items == Approx(8));
+}
+
+TEST_CASE("tables are held in several ways, and those in parts alone are exchanged") {
+  const Model model = small_recommender();
+  Plan plan = plan_with(Tables::columns);
+  plan.table_segments = {{1, Tables::replicated}};
+  // The columns of table0 are divided, and table1 is replicated: its vector has no exchange of its own.
+  CHECK(shard_of(model, plan, "table0").weights == Approx(200));
+  const LayerShard replicated = shard_of(model, plan, "table1");
+  CHECK(replicated.weights == 40);
+  REQUIRE(replicated.exchanges.size() == 1);
+  CHECK(replicated.exchanges.front().operation == Collective::allreduce);
+  const LayerShard last = shard_of(model, plan, "vector1");
+  REQUIRE(last.exchanges.size() == 2);
+  CHECK(last.exchanges.front().operation == Collective::all_to_all);
+  CHECK(last.exchanges.front().items == Approx(4));
+  // By rows and by columns: both exchanges, forward and backward.
+  plan.table_segments = {{1, Tables::rows}};
+  CHECK(shard_of(model, plan, "vector1").exchanges.size() == 4);
+  // Segments of one way are no segments.
+  plan.table_segments = {{1, Tables::columns}};
+  join_table_segments(plan);
+  CHECK(plan == plan_with(Tables::columns));
+  CHECK(table_segments_text(plan).empty());
+  plan.table_segments = {{1, Tables::replicated}, {3, Tables::hybrid}};
+  CHECK(table_segments_text(plan) == "t1:dp t3:hy");
+  CHECK(parse_table_segment("t3:hy") == TableSegment{3, Tables::hybrid});
+  CHECK_FALSE(parse_table_segment("t0:hy"));
+  CHECK_FALSE(parse_table_segment("t3:tp"));
+}
+
+TEST_CASE("hybrid tables replicate the rows that every rank looks up in a step, and exchange the others") {
+  const Model model = small_recommender();
+  Plan plan = plan_with(Tables::replicated);
+  plan.table_segments = {{1, Tables::hybrid}};
+  // 8 lookups of 10 equally frequent rows: no row is looked up twice, once for each of two ranks.
+  const LayerShard rare = shard_of(model, plan, "table1");
+  CHECK(rare.weights == Approx(10 / 2 * 4));
+  CHECK(rare.updated() == Approx(8 / 2 * 4));
+  CHECK(rare.exchanged == 0);
+  CHECK(rare.batches == 1);
+  CHECK(shard_of(model, plan, "vector1").exchanges.front().items == Approx(4));
+  // 32 lookups: each row is looked up more than twice.
+  plan.global_batch = 32;
+  const LayerShard frequent = shard_of(model, plan, "table1");
+  CHECK(frequent.weights == 40);
+  CHECK(frequent.exchanged == 40);
+  CHECK(shard_of(model, plan, "vector1").exchanges.empty());
+  // A sample looks up three rows of table0.
+  const ModelFacts facts = facts_of(model);
+  CHECK(limits_of({facts, plan, {}}).empty());
+  plan.tables = Tables::hybrid;
+  CHECK(limits_of({facts, plan, {}}).begin()->item == "hybrid");
+}
+
+TEST_CASE("rows are as frequent as the share of the most frequent hundredth says") {
+  const std::vector<LookupTable> tables{{.rows = 4e7, .columns = 1, .lookups = 1}};
+  const RowFrequency large{4e7, zipf_exponent(tables, 0.92)};
+  CHECK(large.share_of(4e5) == Approx(0.92).epsilon(1e-6));
+  CHECK(zipf_exponent(tables, 0) == 0);
+  // The sums over all rows of 1/i^1.1: 1,000 rows are read, of which the first 100 by 0.786 of the lookups.
+  const RowFrequency small{1000, 1.1};
+  double all = 0, first = 0, different = 0;
+  for (int row = 1; row <= 1000; ++row) {
+    all += std::pow(row, -1.1);
+    if (row == 100) first = all;
+  }
+  CHECK(small.share_of(100) == Approx(first / all).epsilon(0.02));
+  // The expected number of different rows is not above the estimate, and at most a quarter below it.
+  for (const double lookups : {200.0, 5000.0}) {
+    different = 0;
+    for (int row = 1; row <= 1000; ++row) different += 1 - std::pow(1 - std::pow(row, -1.1) / all, lookups);
+    CHECK(small.different_rows(lookups) > different);
+    CHECK(small.different_rows(lookups) < different / 0.75);
+  }
+  // Equally frequent rows: each lookup reads another row, until all are read.
+  CHECK(RowFrequency{1000, 0}.different_rows(200) == 200);
+  CHECK(RowFrequency{1000, 0}.different_rows(5000) == 1000);
+}
+
+TEST_CASE("one kernel looks up all tables of a way") {
+  Assumptions assumptions;
+  assumptions.batched_lookups = true;
+  const LayerShard table = shard_of(small_recommender(), plan_with(Tables::columns), "table0", assumptions);
+  // The samples of two ranks, in two tables: half of a kernel of four times the samples.
+  CHECK(table.batches == 4);
+  CHECK(table.held == Approx(0.5));
+  // A replicated table has a kernel of another way, which also sums its rows, and all its gradients are summed.
+  Plan plan = plan_with(Tables::columns);
+  plan.table_segments = {{1, Tables::replicated}};
+  const LayerShard replicated = shard_of(small_recommender(), plan, "table1", assumptions);
+  CHECK(replicated.batches == 1);
+  CHECK(replicated.held == 1);
+  CHECK(replicated.updated() == 40);
+  CHECK(shard_of(small_recommender(), plan, "vector1", assumptions).held == 0);
+  CHECK(shard_of(small_recommender(), plan, "vector1", assumptions).exchanges.size() == 2);
 }
 
 TEST_CASE("more ranks than columns do not make a rank send more vectors of a sample") {
