@@ -367,6 +367,7 @@ Seconds TimeBounds::least_launches(const Plan& plan) const {
 
 Seconds TimeBounds::split_kernels(const Plan& plan) const {
   if (distributes_tables(job_.facts, plan)) return {};
+  if (const SplitTables::Kernels* kernels = tables_.kernels(plan)) return kernels->all;
   Plan alone = split_of(plan);
   alone.mesh.set(Axis::data, 1);
   alone.mesh.set(Axis::pipeline, 1);
