@@ -77,7 +77,7 @@ class SplitTables {
 
  private:
   /// The number of splits with cached kernels.
-  static constexpr std::size_t kept_kernels = 1U << 14U;
+  static constexpr std::size_t kept_kernels = 1U << 12U;
   /// The degrees except replicas and stages, the number of samples, the precision, and the choices that divide layers.
   using KernelKey = std::tuple<Mesh, double, Precision, bool, ContextExchange, bool>;
   const Job& job_;
