@@ -165,8 +165,9 @@ void each_kernel(const Job& job, const ShardContext& context, const LayerShard& 
   });
 }
 
-void time_kernels(const Job& job, const ShardContext& context, const LayerShard& shard, const LearnedFactor& learned,
-                  LayerCosts& costs) {
+/// Adds the kernels of a shard to the costs of its layer.
+void add_kernels(const Job& job, const ShardContext& context, const LayerShard& shard, const LearnedFactor& learned,
+                 LayerCosts& costs) {
   each_kernel(job, context, shard, learned, [&](const TimedKernel& kernel) {
     const bool forward = kernel.phase == Phase::forward;
     (forward ? costs[LayerTime::forward] : costs[LayerTime::backward]) += kernel.time;
@@ -181,6 +182,19 @@ void time_kernels(const Job& job, const ShardContext& context, const LayerShard&
     (forward ? costs[LayerCount::forward_kernels] : costs[LayerCount::backward_kernels]) +=
         launches_of(job, kernel) * shard.held;
   });
+}
+
+void set_kernels(const KernelCosts& kernels, LayerCosts& costs) {
+  costs[LayerTime::forward] = kernels.forward;
+  costs[LayerTime::backward] = kernels.backward;
+  costs[LayerTime::input_gradient] = kernels.input_gradient;
+  costs[LayerTime::weight_gradient] = kernels.weight_gradient;
+  costs[LayerCount::forward_kernels] = kernels.forward_kernels;
+  costs[LayerCount::backward_kernels] = kernels.backward_kernels;
+}
+
+/// Adds what is done next to the kernels of a shard: conversions of frozen weights, and the update.
+void add_conversions_and_update(const Job& job, const ShardContext& context, const LayerShard& shard, LayerCosts& costs) {
   // Frozen weights in a format of their own are read, and written in the precision of the kernels, before each pass.
   if (const double converted = converted_bytes(context, shard); converted > 0) {
     const Seconds time = Bytes(converted) / job.machine.device.memory_bandwidth;
@@ -387,7 +401,24 @@ LayerKinds layer_kinds(const ModelFacts& facts, const std::vector<LayerTimes>& s
   return kinds;
 }
 
-LayerCostTable::LayerCostTable(const Job& job, const Plan& plan, const LayerKinds& kinds, bool with_slopes)
+std::vector<KernelCosts> kernel_costs(const Job& job, const Plan& plan, const LayerKinds& kinds) {
+  std::vector<KernelCosts> all;
+  ShardContext context{job.facts, plan, job.assumptions, 0, kinds.replicated};
+  LayerShard shard;
+  for (const int layer : kinds.representative) {
+    context.layer = layer;
+    shard_layer(context, shard);
+    LayerCosts costs;
+    add_kernels(job, context, shard, learned_factor(job, context, shard, {}, false), costs);
+    all.push_back({costs[LayerTime::forward], costs[LayerTime::backward], costs[LayerTime::input_gradient],
+                   costs[LayerTime::weight_gradient], costs[LayerCount::forward_kernels],
+                   costs[LayerCount::backward_kernels]});
+  }
+  return all;
+}
+
+LayerCostTable::LayerCostTable(const Job& job, const Plan& plan, const LayerKinds& kinds, bool with_slopes,
+                               const std::vector<KernelCosts>* kernels)
     : job_(job), plan_(plan), kinds_(kinds), with_slopes_(with_slopes) {
   if (kinds.layouts.empty()) layouts_.push_back(std::make_unique<Layout>(job, plan));
   for (const LayoutOfMesh& layout : kinds.layouts)
@@ -401,7 +432,12 @@ LayerCostTable::LayerCostTable(const Job& job, const Plan& plan, const LayerKind
     const std::size_t layout = kinds.layout_of(kind);
     LayerCosts& costs = costs_[kind];
     shard_layer(context, shard);
-    time_kernels(job, context, shard, learned_factor(job, context, shard, layouts_[layout]->learned, with_slopes), costs);
+    if (kernels != nullptr) {
+      set_kernels((*kernels)[kind], costs);
+    } else {
+      add_kernels(job, context, shard, learned_factor(job, context, shard, layouts_[layout]->learned, with_slopes), costs);
+    }
+    add_conversions_and_update(job, context, shard, costs);
     if (is_selected(facts, job.assumptions, plan_, context.layer)) {
       costs[LayerTime::selected_forward] = costs[LayerTime::forward];
       costs[LayerCount::selected_kernels] = costs[LayerCount::forward_kernels];

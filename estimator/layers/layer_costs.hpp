@@ -195,12 +195,23 @@ void find_block_runs(const ModelFacts& facts, LayerKinds& kinds);
 /// Returns the kernel time of one rank's shard of a layer for forward and backward, before fitted factors are applied.
 [[nodiscard]] Seconds kernels_time(const Job& job, const ShardContext& context, const LayerShard& shard);
 
+/// The times of a layer's kernels on one rank for one micro-batch, and their numbers (LayerTime, LayerCount), without
+/// factors that are fitted to measured runs.
+struct KernelCosts {
+  Seconds forward{}, backward{}, input_gradient{}, weight_gradient{};
+  double forward_kernels = 0, backward_kernels = 0;
+};
+/// Returns the costs of the kernels of each kind of layer. They do not depend on replicas, stages and placement.
+[[nodiscard]] std::vector<KernelCosts> kernel_costs(const Job& job, const Plan& plan, const LayerKinds& kinds);
+
 /// The costs of all layers under one split. The sum over a range of layers is the difference of two
 /// running sums. The costs depend only on the plan's degrees, micro-batch and placement.
 class LayerCostTable {
  public:
-  /// `with_slopes` also computes LayerCosts::slopes, which a search does not need.
-  LayerCostTable(const Job& job, const Plan& plan, const LayerKinds& kinds, bool with_slopes = false);
+  /// `with_slopes` also computes LayerCosts::slopes, which a search does not need. `kernels`: the result of kernel_costs();
+  /// null: the table computes them.
+  LayerCostTable(const Job& job, const Plan& plan, const LayerKinds& kinds, bool with_slopes = false,
+                 const std::vector<KernelCosts>* kernels = nullptr);
 
   /// Recomputes the exchange times for another order of the ranks. Other costs do not depend on the order.
   void place(const Placement& placement);

@@ -1,6 +1,7 @@
 #include "estimator/layers/split_tables.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "estimator/choices/plan_choice.hpp"
@@ -33,7 +34,9 @@ const SplitTables::Split& SplitTables::split(const Plan& plan) const {
   if (is_same) {
     split.costs->place(plan.placement);
   } else {
-    split.costs = std::make_unique<LayerCostTable>(job_, plan, kinds_of(plan));
+    const Kernels* const kernels = this->kernels(plan);
+    split.costs = std::make_unique<LayerCostTable>(job_, plan, kinds_of(plan), false,
+                                                   kernels == nullptr ? nullptr : &kernels->of_kinds);
     split.plan = key;
     split.slot = static_cast<std::size_t>(found - splits_.begin());
     split.number = ++numbers_;
@@ -41,6 +44,28 @@ const SplitTables::Split& SplitTables::split(const Plan& plan) const {
   split.placement = plan.placement;
   split.placing = ++numbers_;
   return split;
+}
+
+const SplitTables::Kernels* SplitTables::kernels(const Plan& plan) const {
+  const bool is_fitted = job_.assumptions.learned && !job_.coefficients.learned.empty();
+  if (is_fitted || !plan.segments.empty() || !job_.facts.tables.empty()) return nullptr;
+  Plan alone = split_of(plan);
+  alone.mesh.set(Axis::data, 1);
+  alone.mesh.set(Axis::pipeline, 1);
+  const double samples = samples_per_micro_batch(plan);
+  const KernelKey key(alone.mesh, samples, plan.precision, plan.sequence_parallel, plan.context_exchange,
+                      plan.whole_experts);
+  auto& [kinds, all] = of_kinds(replicated_layers_of(plan));
+  const auto found = all.find(key);
+  if (found != all.end()) return &found->second;
+  if (all.size() >= kept_kernels) all.clear();
+  alone.micro_batches = 1;
+  alone.global_batch = alone.mesh.batch_parts() * std::llround(samples);
+  Kernels& known = all[key];
+  known.of_kinds = kernel_costs(job_, alone, kinds);
+  for (std::size_t kind = 0; kind < known.of_kinds.size(); ++kind)
+    known.all += (known.of_kinds[kind].forward + known.of_kinds[kind].backward) * kinds.count[kind];
+  return &known;
 }
 
 const SplitTables::SlopeTable& SplitTables::slope_table(const Plan& plan) const {
@@ -77,15 +102,14 @@ ReplicatedLayers SplitTables::replicated_layers_of(const Plan& plan) const {
   return known->second;
 }
 
-const LayerKinds& SplitTables::kinds_of(const ReplicatedLayers& replicated) const {
-  auto kinds = kinds_.find(replicated);
-  if (kinds == kinds_.end()) {
-    kinds =
-        kinds_.emplace(replicated, layer_kinds(job_.facts, job_.kernels.serial(), replicated, job_.assumptions.selective))
-            .first;
-  }
-  return kinds->second;
+SplitTables::OfKinds& SplitTables::of_kinds(const ReplicatedLayers& replicated) const {
+  const auto known = kinds_.find(replicated);
+  if (known != kinds_.end()) return known->second;
+  LayerKinds kinds = layer_kinds(job_.facts, job_.kernels.serial(), replicated, job_.assumptions.selective);
+  return kinds_.emplace(replicated, OfKinds{std::move(kinds)}).first->second;
 }
+
+const LayerKinds& SplitTables::kinds_of(const ReplicatedLayers& replicated) const { return of_kinds(replicated).kinds; }
 
 const LayerKinds& SplitTables::kinds_of(const Plan& plan) const {
   if (plan.segments.empty()) {

@@ -57,6 +57,14 @@ class SplitTables {
   /// Returns the costs of the layers of a plan with their slopes. The result is not cached.
   [[nodiscard]] LayerCostTable costs_with_slopes(const Plan& plan) const;
 
+  /// The kernels of one rank for one micro-batch. Plans that differ only in replicas, stages and placement share them.
+  struct Kernels {
+    std::vector<KernelCosts> of_kinds;  ///< by kind of layer
+    Seconds all{};                      ///< forward and backward of all layers
+  };
+  /// Returns the kernels of a plan. Null if its kernels depend on replicas, or on factors that are fitted to measured runs.
+  [[nodiscard]] const Kernels* kernels(const Plan& plan) const;
+
   /// Returns the exchanges for the degrees of a plan, under the plan's placement.
   [[nodiscard]] const ExchangeTimes& exchanges(const Plan& plan) const;
   [[nodiscard]] ReplicatedLayers replicated_layers_of(const Plan& plan) const;
@@ -68,6 +76,10 @@ class SplitTables {
   [[nodiscard]] const Job& job() const { return job_; }
 
  private:
+  /// The number of splits with cached kernels.
+  static constexpr std::size_t kept_kernels = 1U << 12U;
+  /// The degrees except replicas and stages, the number of samples, the precision, and the choices that divide layers.
+  using KernelKey = std::tuple<Mesh, double, Precision, bool, ContextExchange, bool>;
   const Job& job_;
   mutable std::array<Split, kept> splits_;
   mutable Plan latest_;  ///< the latest plan whose split was requested
@@ -76,7 +88,13 @@ class SplitTables {
   mutable std::unique_ptr<SlopeTable> slope_table_;  ///< the most recently used table of slopes
   mutable std::map<std::tuple<int, ReplicatedLayers, double>, StagePlaces> places_;
   mutable std::map<Tiles, ReplicatedLayers> replicated_layers_;
-  mutable std::map<ReplicatedLayers, LayerKinds> kinds_;  ///< keyed by the layers that a spatial split leaves unsplit
+  /// The kinds of layers, and the kernels of splits with these kinds.
+  struct OfKinds {
+    LayerKinds kinds;
+    std::map<KernelKey, Kernels> kernels{};
+  };
+  [[nodiscard]] OfKinds& of_kinds(const ReplicatedLayers& replicated) const;
+  mutable std::map<ReplicatedLayers, OfKinds> kinds_;  ///< keyed by the layers that a spatial split leaves unsplit
   /// keyed by the mesh of the first layers, by the segments, and by sequence parallelism
   mutable std::map<std::tuple<Mesh, std::vector<LayerSegment>, bool>, LayerKinds> segment_kinds_;
   /// keyed by the tiles, and by the way of the first tables and of the segments of tables

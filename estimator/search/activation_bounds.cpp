@@ -31,7 +31,10 @@ const ActivationBounds::Kept& ActivationBounds::kept_of(const Plan& plan) {
   alone.precision = plan.precision;
   alone.optimizer = plan.optimizer;
   alone.global_batch = static_cast<std::int64_t>(many_samples) * alone.mesh.batch_parts();
-  const LayerCostTable& costs = estimator_.tables().costs(alone);
+  // The times of kernels do not affect memory.
+  const LayerKinds& kinds = estimator_.tables().kinds_of(alone);
+  const std::vector<KernelCosts> none(kinds.count.size());
+  const LayerCostTable costs(job, alone, kinds, false, &none);
   const auto count = static_cast<int>(job.facts.model->layers.size());
   const auto per_sample = [&](Bytes bytes, int layers) {
     return max(Bytes{}, bytes - rounding_of_layer * layers) / many_samples;

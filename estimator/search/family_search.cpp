@@ -128,7 +128,7 @@ Seconds FamilySearch::guess(const Mesh& mesh) const {
   return least;
 }
 
-void FamilySearch::end(const std::vector<Mesh>& meshes) {
+void FamilySearch::end(const std::deque<Mesh>& meshes) {
   allowed_ = Verdict::at_risk;
   if (best_ || pruned_by_leader_ || !nearest_ || nearest_->limits.begin()->kind != Limit::Kind::memory) return;
   save_most(nearest_->plan);
@@ -189,7 +189,7 @@ void FamilySearch::reject(const Plan& plan, const Limits& limits) {
   note(estimate);
 }
 
-std::optional<Plan> FamilySearch::smallest(const std::vector<Mesh>& meshes) const {
+std::optional<Plan> FamilySearch::smallest(const std::deque<Mesh>& meshes) const {
   constexpr std::size_t tried = 500;
   std::optional<Plan> found;
   Bytes least{};
@@ -345,19 +345,13 @@ void FamilySearch::try_variants(Plan plan, std::int64_t count) {
                                  estimator_.job().coefficients.exchanges.empty() &&
                                  !estimator_.job().coefficients.software.overlaps_expert_exchanges.value_or(false);
   std::vector<std::int64_t> settled;
-  least_ = {};
   // The number of plans is almost equal for all numbers of micro-batches.
   const auto all = static_cast<std::int64_t>(space_.micro_batches(plan).size());
   const std::vector<std::int64_t> left = promising(plan);
   counts_.pruned += count / all * (all - static_cast<std::int64_t>(left.size()));
   for (const std::int64_t micro_batches : left) {
     plan.micro_batches = micro_batches;
-    // The placement of ranks does not affect their memory. The memory of activations is proportional to the size of
-    // micro-batches. If even the smallest micro-batches need too much memory, no plan of this mesh is estimated.
-    const bool hopeless =
-        least_.samples > 0 && least_.parameters + least_.of_samples * (samples_per_micro_batch(plan) / least_.samples) >
-                                  estimator_.job().machine.device.memory;
-    if (hopeless || activations_are_hopeless(plan)) continue;
+    if (activations_are_hopeless(plan)) continue;
     // Without a pipeline, smaller micro-batches only save memory, because parts of a tile or of a message take at least as
     // long as the whole. Smaller micro-batches are skipped if every plan with larger micro-batches fits or is too slow.
     const bool needless = wholes_are_faster && std::any_of(settled.begin(), settled.end(),
@@ -377,9 +371,6 @@ void FamilySearch::try_variants(Plan plan, std::int64_t count) {
     try_placements(plan, placements, groups);
     // A tool may start a plan with smaller micro-batches only.
     if (misfits_ == 0 && unstartable_ == unstartable) settled.push_back(micro_batches);
-    // With a pipeline, stages differ between numbers of micro-batches.
-    if (misfits_ > 0 && plan.mesh[Axis::pipeline] == 1 && !options_.all && micro_batches != left.back())
-      least_ = least_of(plan, groups);
   }
 }
 
@@ -466,24 +457,6 @@ bool FamilySearch::asks_for_choices(const SearchOptions& options) {
   return std::any_of(plan_choices().begin(), plan_choices().end(), [&](const PlanChoiceRow& row) {
     return row.possible != nullptr && options.chosen[row.choice].value_or(0) > 0;
   });
-}
-
-FamilySearch::Least FamilySearch::least_of(Plan plan, const std::vector<LikeChoices>& groups) const {
-  Least least;
-  for (const LikeChoices& choices : groups) {
-    for (const ChoiceValues& values : choices) {
-      if (never_saves(values, choices.front())) continue;
-      set_choices(plan, values);
-      const MemoryBreakdown& memory = estimator_.memory(plan);
-      const Bytes of_samples = memory.activations + memory.input;
-      // Scratch memory of kernels may shrink more than the memory of samples.
-      const Bytes parameters = memory.total() - of_samples - memory.kernel_workspace;
-      least.parameters = least.samples > 0 ? min(least.parameters, parameters) : parameters;
-      least.of_samples = least.samples > 0 ? min(least.of_samples, of_samples) : of_samples;
-      least.samples = samples_per_micro_batch(plan);
-    }
-  }
-  return least;
 }
 
 bool FamilySearch::is_smaller_at_most(Trade trade) { return trade == Trade::open || trade == Trade::slower_but_smaller; }

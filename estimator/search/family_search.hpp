@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -75,7 +76,7 @@ class FamilySearch {
   /// Guesses the time of the best plan with these degrees. The guess may be too short or too long.
   [[nodiscard]] Seconds guess(const Mesh& mesh) const;
   /// If no plan fits, finds the plan that comes nearest to fitting. `meshes`: all admitted meshes of the family.
-  void end(const std::vector<Mesh>& meshes);
+  void end(const std::deque<Mesh>& meshes);
 
   /// Adds the best plans and the counts to a result. `finished`: whether all plans were examined.
   void report(bool finished, SearchResult& result) const;
@@ -100,7 +101,7 @@ class FamilySearch {
 
   /// Returns the plan that needs the least memory with all memory savings. If there are very many
   /// plans, only an evenly spaced sample of the plans is searched.
-  [[nodiscard]] std::optional<Plan> smallest(const std::vector<Mesh>& meshes) const;
+  [[nodiscard]] std::optional<Plan> smallest(const std::deque<Mesh>& meshes) const;
 
   /// For a plan that does not fit, records the least memory that it can need, with all memory
   /// savings and the smallest micro-batches.
@@ -151,14 +152,6 @@ class FamilySearch {
   [[nodiscard]] const std::vector<LikeChoices>& possible_choices(Plan plan);
   [[nodiscard]] static bool asks_for_choices(const SearchOptions& options);
 
-  /// The least memory that plans can need with any memory savings: for parameters, and for
-  /// activations of micro-batches of `samples` samples.
-  struct Least {
-    double samples = 0;
-    Bytes parameters{}, of_samples{};
-  };
-  [[nodiscard]] Least least_of(Plan plan, const std::vector<LikeChoices>& groups) const;
-
   [[nodiscard]] static bool is_smaller_at_most(Trade trade);
   /// Returns whether, for some choice, the simplest value needs no more memory than the value in `values`.
   [[nodiscard]] static bool never_saves(const ChoiceValues& values, const ChoiceValues& simplest);
@@ -202,9 +195,8 @@ class FamilySearch {
   std::int64_t unstartable_ = 0;        ///< number of plans that fit and that no tool starts, if these are left out
   std::int64_t misfits_ = 0;            ///< number of plans that need too much memory
   bool memory_first_ = false;           ///< whether the latest plan did not fit, so the next plan's memory is checked first
-  Least least_;
-  std::vector<LikeChoices> possible_;  ///< result of possible_choices, if requested choices exclude some values
-  std::vector<RankedPlan> ranked_;     ///< with SearchOptions::all, every feasible plan
+  std::vector<LikeChoices> possible_;   ///< result of possible_choices, if requested choices exclude some values
+  std::vector<RankedPlan> ranked_;      ///< with SearchOptions::all, every feasible plan
 };
 
 }  // namespace ddl

@@ -63,7 +63,8 @@ const std::vector<LayerTraffic::Equal>& LayerTraffic::exchanges_of(const Plan& p
 
 double LayerTraffic::launches_of(const Plan& plan) const {
   const Plan alone = without_copies(plan);
-  const auto [known, is_new] = launches_.try_emplace(alone);
+  const auto [known, is_new] =
+      launches_.try_emplace({alone.mesh, alone.sequence_parallel, alone.context_exchange, alone.whole_experts}, 0.0);
   double& sum = known->second;
   if (is_new) each_exchange(alone, [&](const Exchange& each, double layers) { sum += each.messages * layers; });
   return sum;

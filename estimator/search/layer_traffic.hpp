@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <map>
+#include <tuple>
 #include <vector>
 
 #include "core/quantity.hpp"
@@ -43,7 +44,8 @@ class LayerTraffic {
   const SplitTables& tables_;
   const Job& job_;
   mutable std::map<Plan, std::vector<Equal>> known_;  ///< exchanges, keyed by the degrees and choices that divide layers
-  mutable std::map<Plan, double> launches_;
+  /// Numbers of launches, keyed by the degrees and choices that divide layers.
+  mutable std::map<std::tuple<Mesh, bool, ContextExchange, bool>, double> launches_;
 };
 
 }  // namespace ddl

@@ -6,6 +6,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <limits>
 #include <map>
@@ -32,12 +33,17 @@ class Meshes {
   struct Entry {
     double bound = 0;
     bool is_full = false;  ///< whether the bound is the closer one
-    std::size_t mesh = 0;
+    std::uint32_t mesh = 0;
     friend auto operator<=>(const Entry&, const Entry&) = default;
   };
 
   void add(const Entry& entry) { entries_.push(entry); }
-  void clear() { entries_ = {}; }
+  /// Removes all meshes, and makes room for this many.
+  void clear(std::size_t count) {
+    std::vector<Entry> room;
+    room.reserve(count);
+    entries_ = decltype(entries_)({}, std::move(room));
+  }
   [[nodiscard]] bool empty() const { return entries_.empty(); }
   [[nodiscard]] const Entry& first() const { return entries_.top(); }
   void drop_first() { entries_.pop(); }
@@ -85,8 +91,8 @@ class Search {
 
   struct OfFamily {
     FamilySearch search;
-    std::vector<Mesh> meshes;          ///< meshes with a possible shape
-    std::vector<std::int64_t> counts;  ///< number of plans of each mesh
+    std::deque<Mesh> meshes;          ///< meshes with a possible shape
+    std::deque<std::int64_t> counts;  ///< number of plans of each mesh
     Meshes left;
     std::map<std::size_t, double> guesses;  ///< FamilySearch::guess of some meshes
   };
@@ -149,11 +155,11 @@ class Search {
     for (const std::size_t family : families) {
       OfFamily& own = families_[family];
       own.search.begin(allowed);
-      own.left.clear();
+      own.left.clear(own.meshes.size());
       for (std::size_t mesh = 0; mesh < own.meshes.size(); ++mesh) {
         if (static_cast<std::int64_t>(mesh) % often == 0 && stops(0, all_plans_)) return;
         const double bound = commons_.bounds.bare(own.search.plan_of(own.meshes[mesh])).value();
-        own.left.add({bound, false, mesh});
+        own.left.add({bound, false, static_cast<std::uint32_t>(mesh)});
       }
     }
     has_all_bounds_ = true;

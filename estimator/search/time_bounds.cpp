@@ -12,6 +12,7 @@
 #include "estimator/layers/pipeline.hpp"
 #include "estimator/schedules/schedule.hpp"
 #include "estimator/step/input.hpp"
+#include "estimator/step/step_of.hpp"
 #include "estimator/step/tasks.hpp"
 #include "estimator/strategies/context.hpp"
 #include "estimator/strategies/embedding_tables.hpp"
@@ -78,7 +79,7 @@ Seconds moving_bound(const Job& job, double bytes, double group) {
 Seconds least_run(const Step& step, const Timing<double>& timing) {
   const Seconds time(timing.step_time());
   if (step.stages == 1 || step.in_slots || !step.several_ranks) return time;
-  const double disturbance = step.origin[Coefficient::straggler_factor] * std::log(step.slowest_of) + step.rank_waiting;
+  const double disturbance = disturbance_of(step);
   std::vector<double> waiting;
   for (const Timing<double>::Stage& stage : timing.stages)
     waiting.push_back(stage.disturbed * disturbance + stage.kernels() * step.straggling);
@@ -203,6 +204,9 @@ RelaxedStep TimeBounds::uncut_step(const Plan& plan) const {
   step.origin[Coefficient::launch_overhead] = launch_overhead(job_).value();
   step.stages = plan.mesh[Axis::pipeline];
   step.micro_batches = static_cast<double>(plan.micro_batches);
+  step.origin[Coefficient::straggler_factor] = costs.learned()[Coefficient::straggler_factor];
+  set_waiting(job_, plan, costs.learned(), false, step);
+  step.fixed_waiting = fixed_waiting(job_, plan);
   Plan bare = plan;
   bare.recompute = Recompute::none;
   bare.schedule = Schedule::one_forward_one_backward;
@@ -228,6 +232,7 @@ Seconds TimeBounds::of_stages(const Plan& plan) const {
   RelaxedStep step = uncut_step(plan);
   const LayerCostTable& costs = tables_.costs(plan);
   const Seconds start = launch_overhead(job_);
+  const double disturbance = parts_of(plan).disturbance;
   // The load of a stage is the difference of two sums, which has a rounding error.
   constexpr double rounding_of_loads = 1 - 1e-9;
   StageLoad before = costs.load_before(firsts.front());
@@ -235,7 +240,8 @@ Seconds TimeBounds::of_stages(const Plan& plan) const {
     const StageLoad after = costs.load_before(firsts[stage + 1]);
     StageLoad own = after;
     own.add(before, -1.0);
-    step.longest = max(step.longest, own.time(start) * rounding_of_loads);
+    const Seconds waiting = (own.forward + own.backward) * disturbance;
+    step.longest = max(step.longest, (own.time(start) + waiting) * rounding_of_loads);
     before = after;
   }
   return shortest_of_all(step, plan);
@@ -295,6 +301,7 @@ const TimeBounds::Parts& TimeBounds::parts_of(const Plan& plan) const {
   Parts& parts = parts_.emplace(split);
   parts.kernels = discount.kernels;
   parts.beta = discount.beta;
+  parts.disturbance = disturbance(plan);
   parts.launches = least_launches(plan);
   if (parts.launches > Seconds{}) parts.launches += launch_overhead(job_) * traffic_.launches(plan);
   const auto& levels = job_.machine.levels;
@@ -324,7 +331,14 @@ const TimeBounds::Parts& TimeBounds::parts_of(const Plan& plan) const {
   return parts;
 }
 
-RelaxedStep TimeBounds::bare_step(const Plan& plan, double kernels, Seconds launches) const {
+double TimeBounds::disturbance(const Plan& plan) const {
+  Step step;
+  if (job_.assumptions.learned) step.origin = learned_of(job_.coefficients.learned, plan.mesh.family());
+  set_waiting(job_, plan, step.origin, false, step);
+  return disturbance_of(step);
+}
+
+RelaxedStep TimeBounds::bare_step(const Plan& plan, double kernels, Seconds launches, double disturbance) const {
   const double parts = plan.mesh.product(weight_axes) * plan.mesh[Axis::spatial] * plan.mesh[Axis::context];
   const WholeTime whole =
       undivided_.least(samples_per_micro_batch(plan), plan.mesh[Axis::pipeline], kernel_axes_of(plan.mesh));
@@ -332,13 +346,15 @@ RelaxedStep TimeBounds::bare_step(const Plan& plan, double kernels, Seconds laun
   step.stages = plan.mesh[Axis::pipeline];
   step.micro_batches = static_cast<double>(plan.micro_batches);
   step.busy = whole.all * kernels / parts;
-  step.longest = whole.longest * kernels / parts;
+  step.waiting = step.busy * disturbance;
+  step.longest = whole.longest * kernels / parts * (1 + disturbance);
   step.launches = launches;
   return step;
 }
 
 Seconds TimeBounds::of_size(const Plan& plan) const {
-  return shortest_of_all(bare_step(plan, discount_of(job_, plan).kernels, least_launches(plan)), plan);
+  const double kernels = discount_of(job_, plan).kernels;
+  return shortest_of_all(bare_step(plan, kernels, least_launches(plan), disturbance(plan)), plan);
 }
 
 Seconds TimeBounds::least_launches(const Plan& plan) const {
@@ -352,6 +368,7 @@ Seconds TimeBounds::least_launches(const Plan& plan) const {
 
 Seconds TimeBounds::split_kernels(const Plan& plan) const {
   if (distributes_tables(job_.facts, plan)) return {};
+  if (const SplitTables::Kernels* kernels = tables_.kernels(plan)) return kernels->all;
   Plan alone = split_of(plan);
   alone.mesh.set(Axis::data, 1);
   alone.mesh.set(Axis::pipeline, 1);
@@ -380,8 +397,12 @@ TimeBounds::LayersStep TimeBounds::layers_step(const Plan& plan, const ExchangeT
   const double positions = spatial * plan.mesh[Axis::context];  // number of tiles or token shards of a sample
   const bool given = job_.times_whole_layers();
   const Parts& parts = parts_of(plan);
-  LayersStep layers{
-      bare_step(plan, parts.kernels, parts.launches), {}, parts.kernels, !given && !job_.machine.levels.empty()};
+  LayersStep layers{bare_step(plan, parts.kernels, parts.launches, parts.disturbance),
+                    {},
+                    parts.kernels,
+                    parts.disturbance,
+                    !given && !job_.machine.levels.empty()};
+  layers.step.fixed = fixed_waiting(job_, plan);
   if (!layers.has_exchanges) return layers;
 
   // Transfers take one micro-batch through all stages.
@@ -429,6 +450,7 @@ Seconds TimeBounds::with_split(const LayersStep& layers, const OfSplit& split, c
   RelaxedStep step = layers.step;
   step.busy = max(step.busy, split.kernels * layers.kernels);
   if (layers.has_exchanges) step.busy += max(layers.exchanges, split.exchanges);
+  step.waiting = step.busy * layers.disturbance;
   return shortest_of_all(step, plan);
 }
 

@@ -73,6 +73,7 @@ class TimeBounds {
     RelaxedStep step;     ///< without exchanges
     Seconds exchanges{};  ///< exchanges of a micro-batch, through all stages
     double kernels = 1;   ///< a factor that lowers kernel times (Parts::kernels)
+    double disturbance = 0;
     bool has_exchanges = false;
   };
   /// `placed`: the exchanges of one placement; null for a bound for all placements.
@@ -86,7 +87,9 @@ class TimeBounds {
   /// Returns the time of one rank's kernels for a micro-batch, through all stages.
   [[nodiscard]] Seconds split_kernels(const Plan& plan) const;
   /// Returns the step with only kernels and launches. Its time is the bound without exchanges.
-  [[nodiscard]] RelaxedStep bare_step(const Plan& plan, double kernels, Seconds launches) const;
+  [[nodiscard]] RelaxedStep bare_step(const Plan& plan, double kernels, Seconds launches, double disturbance) const;
+  /// Returns the additional time of the slowest rank, as a share of kernel, layer-wise exchange and halo time.
+  [[nodiscard]] double disturbance(const Plan& plan) const;
   /// Returns a lower bound of the gradient bytes that the busiest rank exchanges; zero if backward may hide them.
   [[nodiscard]] Bytes shown_gradients(const Plan& plan) const;
   /// Lower bounds of the traffic of a spatial split for one sample: the number of messages, the elements sent between
@@ -110,6 +113,7 @@ class TimeBounds {
     SecondsPerByte halo{}, gathered{}, gradients{};  ///< lower bounds of the time per byte of all exchanges
     std::array<SecondsPerByte, axis_count> layer{};
     double kernels = 1, beta = 1;  ///< fitted factors below one; 1 if no factor is below one
+    double disturbance = 0;        ///< TimeBounds::disturbance
   };
   [[nodiscard]] const Parts& parts_of(const Plan& plan) const;
   /// The parts of of_placement() that do not depend on the split.

@@ -1,6 +1,7 @@
 #include "estimator/step/step.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace ddl {
 
@@ -38,6 +39,11 @@ bool Updates::depends_on(Coefficient coefficient) const {
   });
 }
 
+double disturbance_of(const Step& step) {
+  if (!step.several_ranks) return 0;
+  return step.origin[Coefficient::straggler_factor] * std::log(step.slowest_of) + step.rank_waiting;
+}
+
 RelaxedStep relaxed(const Step& step) {
   RelaxedStep result;
   result.stages = step.stages;
@@ -46,11 +52,15 @@ RelaxedStep relaxed(const Step& step) {
   result.fills_bubbles = step.fills_bubbles;
   std::array<Seconds, 2> busy{}, launches{};  // launch times of forward and backward
   const Seconds start(step.origin[Coefficient::launch_overhead]);
+  const double disturbance = disturbance_of(step), straggling = step.several_ranks ? step.straggling : 0;
   for (const Task& task : step.tasks) {
     const std::size_t direction = task.backward ? 1 : 0;
     busy[direction] += task.exposed();
     launches[direction] += start * task.launches;
+    if (is_disturbed(task.part)) result.waiting += task.exposed() * disturbance;
+    if (task.part == Part::forward || task.part == Part::backward) result.waiting += task.exposed() * straggling;
   }
+  result.fixed = step.fixed_waiting;
   result.busy = max(busy[0], launches[0]) + max(busy[1], launches[1]);
   result.launches = launches[0] + launches[1];
   for (const Term& transfer : step.transfers) result.hop = max(result.hop, transfer.time());
@@ -58,13 +68,15 @@ RelaxedStep relaxed(const Step& step) {
 }
 
 Seconds shortest_run(const RelaxedStep& step) {
-  // The longest stage processes all micro-batches, and waits for one virtual stage of every other stage.
+  // The longest stage processes all micro-batches, and waits for one virtual stage of every other stage. The bubble does
+  // not include the time for which those stages wait for ranks.
   const double waits = step.fills_bubbles ? 0 : 1 / step.chunks, own = step.micro_batches - waits;
-  const Seconds devices = step.busy * waits + max(step.longest, step.busy / step.stages) * own;
-  const Seconds hosts = step.launches * (waits + own / step.stages);
+  const Seconds last = step.stages > 1 ? Seconds{} : step.waiting * waits;
+  const Seconds devices = step.busy * waits + max(step.longest, (step.busy + step.waiting) / step.stages) * own + last;
+  const Seconds hosts = step.launches * waits + (step.launches + step.waiting) / step.stages * own + last;
   const Seconds hops =
       step.stages > 1 ? step.hop * (2.0 * (step.stages + step.chunks * step.micro_batches - 2.0)) : Seconds{};
-  return max(devices, hosts) + hops;
+  return max(devices, hosts) + hops + step.fixed;
 }
 
 Breakdown breakdown_of(const Timing<double>& timing) {

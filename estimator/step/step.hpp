@@ -382,12 +382,17 @@ void finish(const Step& step, const Updates& updates, const CoefficientValues<T>
 
 [[nodiscard]] Breakdown breakdown_of(const Timing<double>& timing);
 
+/// Returns the additional time of the slowest rank, as a share of the time in which a rank is disturbed.
+[[nodiscard]] double disturbance_of(const Step& step);
+
 /// A step without its division into stages. The result of shortest_run() is a lower bound for every
 /// step with the same tasks.
 struct RelaxedStep {
   Seconds busy{};      ///< lower bound of the busy time of all stages together for one micro-batch
-  Seconds longest{};   ///< lower bound of the time of the longest stage for one micro-batch
+  Seconds longest{};   ///< lower bound of the time of the longest stage for one micro-batch, with its waiting for ranks
   Seconds launches{};  ///< launch overheads of all stages for one micro-batch
+  Seconds waiting{};   ///< lower bound of the time for which all stages together wait for the slowest rank, like `busy`
+  Seconds fixed{};     ///< waiting for the framework, once per step
   Seconds hop{};       ///< lower bound of the time of one transfer across the slowest cut, in one direction
   double stages = 1, micro_batches = 1, chunks = 1;
   bool fills_bubbles = false;  ///< whether weight gradients may fill the bubble completely

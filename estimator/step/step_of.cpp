@@ -87,25 +87,6 @@ void add_activation_traffic(const StageMemories& memories, const Plan& plan, con
   }
 }
 
-/// Sets for which ranks and workers a step waits, and how long.
-void set_waiting(const Job& job, const Plan& plan, const LayerCostTable& costs, bool is_fitted, Step& step) {
-  const Synchronization way = synchronization_of(plan, job.assumptions);
-  const double devices = static_cast<double>(plan.mesh.devices()), workers = plan.mesh[Axis::data];
-  step.several_ranks = devices > 1;
-  // Without a barrier, only the ranks of one worker wait for each other. A worker that may be a step ahead compensates
-  // random delays, but not a device that is always slow.
-  const bool has_barrier = way == Synchronization::sync || way == Synchronization::gossip;
-  const double ranks = has_barrier ? devices : devices / workers;
-  step.slowest_of = std::max(1.0, ranks / job.machine.devices_per_node());
-  // Factors that are fitted to measured runs of this family already include the waiting of ranks.
-  if (!is_fitted && job.assumptions.learned && costs.learned() == Learned())
-    step.rank_waiting = job.coefficients.software.rank_waiting.value_or(0) * std::log(ranks);
-  const double straggling = job.assumptions.straggler - 1;
-  step.straggling = is_lone(way) ? 0.0 : straggling;
-  step.lone_straggling = straggling - step.straggling;
-  step.workers = workers;
-}
-
 /// Returns the share of micro-batches for which a stage gathers its weights.
 double gathering_share(const Job& job, const Plan& plan) {
   return holds_whole(plan, job.assumptions) ? 1.0 / static_cast<double>(plan.micro_batches) : 1.0;
@@ -130,6 +111,24 @@ Seconds copy_time(const Job& job, const Plan& plan, const LayerCosts& own, bool 
 
 }  // namespace
 
+void set_waiting(const Job& job, const Plan& plan, const Learned& learned, bool is_fitted, Step& step) {
+  const Synchronization way = synchronization_of(plan, job.assumptions);
+  const double devices = static_cast<double>(plan.mesh.devices()), workers = plan.mesh[Axis::data];
+  step.several_ranks = devices > 1;
+  // Without a barrier, only the ranks of one worker wait for each other. A worker that may be a step ahead compensates
+  // random delays, but not a device that is always slow.
+  const bool has_barrier = way == Synchronization::sync || way == Synchronization::gossip;
+  const double ranks = has_barrier ? devices : devices / workers;
+  step.slowest_of = std::max(1.0, ranks / job.machine.devices_per_node());
+  // Factors that are fitted to measured runs of this family already include the waiting of ranks.
+  if (!is_fitted && job.assumptions.learned && learned == Learned())
+    step.rank_waiting = job.coefficients.software.rank_waiting.value_or(0) * std::log(ranks);
+  const double straggling = job.assumptions.straggler - 1;
+  step.straggling = is_lone(way) ? 0.0 : straggling;
+  step.lone_straggling = straggling - step.straggling;
+  step.workers = workers;
+}
+
 bool gathers_weights(const Plan& plan) { return plan.zero_stage == 3 && plan.mesh.replicas() > 1; }
 
 Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) {
@@ -145,7 +144,7 @@ Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTab
   step.fills_bubbles = order.fills_bubbles;
   step.has_end = !job.assumptions.weight_versions;
   step.in_slots = job.assumptions.slot_pipeline && step.stages > 1;
-  set_waiting(job, plan, costs, origin != nullptr, step);
+  set_waiting(job, plan, costs.learned(), origin != nullptr, step);
   if (step.stages > 1 && plan.virtual_stages > 1 && plan.schedule == Schedule::one_forward_one_backward)
     step.overlapped_batches = std::min<double>(step.stages, step.micro_batches);
   step.fixed_waiting = fixed_waiting(job, plan);

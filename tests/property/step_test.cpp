@@ -85,11 +85,20 @@ TEST_CASE("no assignment of tasks to stages takes less than the step without sta
     step.stages = random.whole(1, 6);
     step.micro_batches = random.whole(1, 12);
     step.origin[Coefficient::launch_overhead] = random.chance() ? 0.0 : 0.5;
+    step.several_ranks = random.chance();
+    step.rank_waiting = random.whole(0, 3) / 10.0;
+    step.straggling = random.whole(0, 1) / 5.0;
+    step.slowest_of = random.whole(1, 8);
+    step.origin[Coefficient::straggler_factor] = random.whole(0, 2) / 10.0;
+    step.fixed_waiting = Seconds(random.whole(0, 2));
+    step.chunks = step.stages > 1 ? random.whole(1, 3) : 1;
     for (int i = random.whole(1, 30); i > 0; --i) {
       const bool backward = random.chance();
       const double launches = random.whole(0, 3);
-      step.tasks.push_back({random.whole(0, step.stages - 1), backward, backward ? Part::backward : Part::forward, launches,
-                            Term(Seconds(random.whole(0, 100) / 10.0))});
+      const Part part = random.of(
+          std::vector{backward ? Part::backward : Part::forward, Part::layer_collectives, Part::halo, Part::waiting});
+      step.tasks.push_back({random.whole(0, step.stages - 1), backward, part, launches,
+                            Term(Seconds(random.whole(0, 100) / 10.0)), 1 / step.chunks});
     }
     step.transfers.resize(static_cast<std::size_t>(step.stages));
     for (std::size_t stage = 1; stage < step.transfers.size(); ++stage)
