@@ -206,7 +206,6 @@ RelaxedStep TimeBounds::uncut_step(const Plan& plan) const {
   step.micro_batches = static_cast<double>(plan.micro_batches);
   step.origin[Coefficient::straggler_factor] = costs.learned()[Coefficient::straggler_factor];
   set_waiting(job_, plan, costs.learned(), false, step);
-  step.fixed_waiting = fixed_waiting(job_, plan);
   Plan bare = plan;
   bare.recompute = Recompute::none;
   bare.schedule = Schedule::one_forward_one_backward;
@@ -240,8 +239,7 @@ Seconds TimeBounds::of_stages(const Plan& plan) const {
     const StageLoad after = costs.load_before(firsts[stage + 1]);
     StageLoad own = after;
     own.add(before, -1.0);
-    const Seconds waiting = (own.forward + own.backward) * disturbance;
-    step.longest = max(step.longest, (own.time(start) + waiting) * rounding_of_loads);
+    step.longest = max(step.longest, (own.time(start) + (own.forward + own.backward) * disturbance) * rounding_of_loads);
     before = after;
   }
   return shortest_of_all(step, plan);
@@ -353,8 +351,7 @@ RelaxedStep TimeBounds::bare_step(const Plan& plan, double kernels, Seconds laun
 }
 
 Seconds TimeBounds::of_size(const Plan& plan) const {
-  const double kernels = discount_of(job_, plan).kernels;
-  return shortest_of_all(bare_step(plan, kernels, least_launches(plan), disturbance(plan)), plan);
+  return shortest_of_all(bare_step(plan, discount_of(job_, plan).kernels, least_launches(plan), disturbance(plan)), plan);
 }
 
 Seconds TimeBounds::least_launches(const Plan& plan) const {

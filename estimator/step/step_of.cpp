@@ -127,6 +127,7 @@ void set_waiting(const Job& job, const Plan& plan, const Learned& learned, bool 
   step.straggling = is_lone(way) ? 0.0 : straggling;
   step.lone_straggling = straggling - step.straggling;
   step.workers = workers;
+  step.fixed_waiting = fixed_waiting(job, plan);
 }
 
 bool gathers_weights(const Plan& plan) { return plan.zero_stage == 3 && plan.mesh.replicas() > 1; }
@@ -147,7 +148,6 @@ Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTab
   set_waiting(job, plan, costs.learned(), origin != nullptr, step);
   if (step.stages > 1 && plan.virtual_stages > 1 && plan.schedule == Schedule::one_forward_one_backward)
     step.overlapped_batches = std::min<double>(step.stages, step.micro_batches);
-  step.fixed_waiting = fixed_waiting(job, plan);
   const double driven = plan.mesh[Axis::data];
   if (job.coefficients.software.one_process.value_or(false) && driven > 1) {
     step.forward_hosts = 1 + job.coefficients.software.serial_forward.value_or(1) * (driven - 1);

@@ -14,7 +14,7 @@ namespace ddl {
 [[nodiscard]] Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTable& costs,
                            const std::vector<int>& firsts);
 
-/// Sets for which ranks and workers a step waits, and how long. `learned`: the coefficients of the plan's family.
+/// Sets for what a step waits: ranks, workers and the framework. `learned`: the coefficients of the plan's family.
 /// `is_fitted`: whether the step is fitted to measured runs of this family.
 void set_waiting(const Job& job, const Plan& plan, const Learned& learned, bool is_fitted, Step& step);
 
