@@ -29,6 +29,7 @@ std::string_view tool_text(std::string_view text) {
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
+std::vector<std::string_view> tool_parts(std::string&& text, char sign) = delete;  // the parts would outlive the text
 std::vector<std::string_view> tool_parts(std::string_view text, char sign) {
   std::vector<std::string_view> parts;
   for (std::size_t at = 0; at <= text.size();) {
@@ -267,8 +268,8 @@ std::optional<DetectedLinks> detect_links(const HostPlaces& places) {
   constexpr int most_links = 18;
   const int sum = *std::max_element(sums.begin(), sums.end());
   found.links = sum <= most_links ? sum : widest;
-  const auto rates = program_output({"nvidia-smi", "nvlink", "-s"}, places.search_path, tool_patience);
-  for (const std::string_view line : tool_parts(rates.value_or(""), '\n')) {
+  const std::string rates = program_output({"nvidia-smi", "nvlink", "-s"}, places.search_path, tool_patience).value_or("");
+  for (const std::string_view line : tool_parts(rates, '\n')) {
     const std::size_t colon = line.find(':');
     if (!line.starts_with("Link ") || colon == std::string_view::npos || line.find("GB/s") == std::string_view::npos)
       continue;

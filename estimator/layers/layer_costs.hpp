@@ -212,6 +212,8 @@ class LayerCostTable {
   /// null: the table computes them.
   LayerCostTable(const Job& job, const Plan& plan, const LayerKinds& kinds, bool with_slopes = false,
                  const std::vector<KernelCosts>* kernels = nullptr);
+  /// The table refers to the kinds, which must not be temporary.
+  LayerCostTable(const Job&, const Plan&, LayerKinds&&, bool = false, const std::vector<KernelCosts>* = nullptr) = delete;
 
   /// Recomputes the exchange times for another order of the ranks. Other costs do not depend on the order.
   void place(const Placement& placement);

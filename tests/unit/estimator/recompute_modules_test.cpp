@@ -227,7 +227,8 @@ TEST_CASE("recomputation that stops early leaves out the last product of a modul
   const auto backward = [&](const OwnedJob& owned) {
     return Estimator(owned.job).estimate(plan).time[Part::backward].value();
   };
-  const LayerCostTable table(whole.job, plan, layer_kinds(whole.facts, whole.kernels.serial(), {}));
+  const LayerKinds kinds = layer_kinds(whole.facts, whole.kernels.serial(), {});
+  const LayerCostTable table(whole.job, plan, kinds);
   double spared = 0, flops = 0;
   for (std::size_t i = 0; i < whole.model.layers.size(); ++i) {
     const Layer& layer = whole.model.layers[i];
