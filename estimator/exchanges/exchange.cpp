@@ -455,8 +455,13 @@ Seconds ExchangeTimes::allreduce_time(AllreduceAlgorithm algorithm, Bytes messag
       if (rounds_differ(at)) return by_rounds(algorithm, message, at, staged);
       return shifted_halving_doubling_allreduce_time(message, ranks, link);
     case AllreduceAlgorithm::rabenseifner:
+      if (rounds_differ(at)) return by_rounds(algorithm, message, at, staged);
+      return rabenseifner_allreduce_time(message, ranks, link);
     case AllreduceAlgorithm::far_halving_doubling:
-      if (is_by_rounds(algorithm, at)) return by_rounds(algorithm, message, at, staged);
+      if (rounds_differ(at)) return by_rounds(algorithm, message, at, staged);
+      // In a tree, all rounds of Rabenseifner are predicted on the outermost link. Large parts that travel far take no less.
+      if (is_by_rounds(algorithm, at))
+        return max(by_rounds(algorithm, message, at, staged), rabenseifner_allreduce_time(message, ranks, link));
       return rabenseifner_allreduce_time(message, ranks, link);
     case AllreduceAlgorithm::hierarchical:
       if (!has_levels(at.group)) return ring_allreduce_time(message, ranks, link);

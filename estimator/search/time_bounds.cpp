@@ -73,21 +73,6 @@ Seconds moving_bound(const Job& job, double bytes, double group) {
   return Seconds(seconds);
 }
 
-/// Returns a lower bound of the time of a step for choices that this step does not include. These choices may make
-/// another stage the longest one, and all ranks wait for the work of that stage. The time that the longest stage waits
-/// for other stages stays the same.
-Seconds least_run(const Step& step, const Timing<double>& timing) {
-  const Seconds time(timing.step_time());
-  if (step.stages == 1 || step.in_slots || !step.several_ranks) return time;
-  const double disturbance = disturbance_of(step);
-  std::vector<double> waiting;
-  for (const Timing<double>::Stage& stage : timing.stages)
-    waiting.push_back(stage.disturbed * disturbance + stage.kernels() * step.straggling);
-  const double least = *std::min_element(waiting.begin(), waiting.end());
-  const double more = waiting[static_cast<std::size_t>(timing.critical.time)] - least;
-  return time - Seconds(more * (step.fills_bubbles ? step.micro_batches : 1));
-}
-
 /// Returns the time to transfer one micro-batch between two stages, if `items` elements per sample cross the cut.
 Seconds hop_time(const Plan& plan, double items, const ExchangeTimes& exchanges) {
   const Bytes crossing(items * item_bytes(plan.precision) * samples_per_micro_batch(plan));
@@ -204,6 +189,7 @@ RelaxedStep TimeBounds::uncut_step(const Plan& plan) const {
   step.origin[Coefficient::launch_overhead] = launch_overhead(job_).value();
   step.stages = plan.mesh[Axis::pipeline];
   step.micro_batches = static_cast<double>(plan.micro_batches);
+  step.has_end = !job_.assumptions.weight_versions;
   step.origin[Coefficient::straggler_factor] = costs.learned()[Coefficient::straggler_factor];
   set_waiting(job_, plan, costs.learned(), false, step);
   Plan bare = plan;
@@ -343,6 +329,7 @@ RelaxedStep TimeBounds::bare_step(const Plan& plan, double kernels, Seconds laun
   RelaxedStep step;
   step.stages = plan.mesh[Axis::pipeline];
   step.micro_batches = static_cast<double>(plan.micro_batches);
+  step.has_end = !job_.assumptions.weight_versions;
   step.busy = whole.all * kernels / parts;
   step.waiting = step.busy * disturbance;
   step.longest = whole.longest * kernels / parts * (1 + disturbance);

@@ -50,6 +50,7 @@ RelaxedStep relaxed(const Step& step) {
   result.micro_batches = step.micro_batches;
   result.chunks = step.chunks;
   result.fills_bubbles = step.fills_bubbles;
+  result.has_end = step.has_end;
   std::array<Seconds, 2> busy{}, launches{};  // launch times of forward and backward
   const Seconds start(step.origin[Coefficient::launch_overhead]);
   const double disturbance = disturbance_of(step), straggling = step.several_ranks ? step.straggling : 0;
@@ -70,13 +71,25 @@ RelaxedStep relaxed(const Step& step) {
 Seconds shortest_run(const RelaxedStep& step) {
   // The longest stage processes all micro-batches, and waits for one virtual stage of every other stage. The bubble does
   // not include the time for which those stages wait for ranks.
-  const double waits = step.fills_bubbles ? 0 : 1 / step.chunks, own = step.micro_batches - waits;
+  const double waits = step.fills_bubbles || !step.has_end ? 0 : 1 / step.chunks, own = step.micro_batches - waits;
   const Seconds last = step.stages > 1 ? Seconds{} : step.waiting * waits;
   const Seconds devices = step.busy * waits + max(step.longest, (step.busy + step.waiting) / step.stages) * own + last;
   const Seconds hosts = step.launches * waits + (step.launches + step.waiting) / step.stages * own + last;
-  const Seconds hops =
-      step.stages > 1 ? step.hop * (2.0 * (step.stages + step.chunks * step.micro_batches - 2.0)) : Seconds{};
+  const double others = step.has_end ? step.stages - 2.0 : 0;  // as in Step::hops()
+  const Seconds hops = step.stages > 1 ? step.hop * (2.0 * (others + step.chunks * step.micro_batches)) : Seconds{};
   return max(devices, hosts) + hops + step.fixed;
+}
+
+Seconds least_run(const Step& step, const Timing<double>& timing) {
+  const Seconds time(timing.step_time());
+  if (step.stages == 1 || step.in_slots || !step.several_ranks) return time;
+  const double disturbance = disturbance_of(step);
+  std::vector<double> waiting;
+  for (const Timing<double>::Stage& stage : timing.stages)
+    waiting.push_back(stage.disturbed * disturbance + stage.kernels() * step.straggling);
+  const double least = *std::min_element(waiting.begin(), waiting.end());
+  const double more = waiting[static_cast<std::size_t>(timing.critical.time)] - least;
+  return time - Seconds(more * (step.fills_bubbles || !step.has_end ? step.micro_batches : 1));
 }
 
 Breakdown breakdown_of(const Timing<double>& timing) {

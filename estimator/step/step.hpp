@@ -270,8 +270,8 @@ template <class T>
   result.host_waiting = T(step.fixed_waiting.value());
   for (std::size_t i = 0; i < result.stages.size(); ++i) {
     const bool decides = static_cast<int>(i) == critical.time;
-    // If weight gradients fill bubbles, the longest stage waits for no other stage's host.
-    const double others = step.fills_bubbles ? 0 : 1 / step.chunks;
+    // If weight gradients fill bubbles, or there are none, the longest stage waits for no other stage's host.
+    const double others = step.fills_bubbles || !step.has_end ? 0 : 1 / step.chunks;
     result.host_waiting += result.stages[i].idle() * (decides ? step.micro_batches : others);
   }
   result[Part::waiting] += result.host_waiting;
@@ -396,6 +396,7 @@ struct RelaxedStep {
   Seconds hop{};       ///< lower bound of the time of one transfer across the slowest cut, in one direction
   double stages = 1, micro_batches = 1, chunks = 1;
   bool fills_bubbles = false;  ///< whether weight gradients may fill the bubble completely
+  bool has_end = true;         ///< Step::has_end
 };
 /// Returns the step without its stages, as sums over its tasks.
 [[nodiscard]] RelaxedStep relaxed(const Step& step);
@@ -403,5 +404,9 @@ struct RelaxedStep {
 /// The others follow at the pace of the longest stage, which takes at least the mean of the stages. If slots are as long as
 /// the longest stage, a step takes at least this long, too.
 [[nodiscard]] Seconds shortest_run(const RelaxedStep& step);
+/// Returns a lower bound of the time of a step for choices that this step does not include. These choices may make
+/// another stage the longest one, and all ranks wait for the work of that stage. The time that the longest stage waits
+/// for other stages stays the same.
+[[nodiscard]] Seconds least_run(const Step& step, const Timing<double>& timing);
 
 }  // namespace ddl

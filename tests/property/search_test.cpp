@@ -57,10 +57,13 @@ std::vector<Setting> settings(std::size_t stride) {
   no_contention.contention = false;
   Assumptions flat_rings;
   flat_rings.ring_only = true;
+  Assumptions versions;
+  versions.weight_versions = true;
   const std::vector<std::pair<std::string, Assumptions>> assumptions{{"overlap", Assumptions{}},
                                                                      {"no overlap", no_overlap},
                                                                      {"no contention", no_contention},
                                                                      {"flat rings", flat_rings},
+                                                                     {"versions of weights", versions},
                                                                      {"ideal", ideal_assumptions()}};
   std::size_t turn = 0;
   for (const Model& model : some_models()) {
