@@ -9,7 +9,8 @@
 namespace ddl {
 
 /// The share of the runs of one set that intervals cover: with widths fitted to all sets (`held`), and with widths fitted to
-/// all sets except this one (`held_left_out`).
+/// all sets except this one (`held_left_out`). The factor on all widths (`widened`) and the variances of traits come from
+/// all runs in both cases.
 struct SetCoverage {
   std::string set;
   int runs = 0;
@@ -22,7 +23,8 @@ enum class HeldOut { set, software, device, network, kind };
 inline constexpr EnumNames<HeldOut> held_out_names{"set", "software", "device", "network", "kind"};
 
 /// The share of the runs with one software, on one device, of one family of networks or of one kind of networks that
-/// intervals cover, with widths fitted to all other runs. A device that is left out has no kernels of its own.
+/// intervals cover, with widths fitted to all other runs. The factor on all widths (`widened`) and the variances of traits
+/// come from all runs. A device that is left out has no kernels of its own.
 struct GroupCoverage {
   std::string name;
   int runs = 0;

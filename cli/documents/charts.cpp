@@ -16,6 +16,7 @@
 #include "cli/documents/memory.hpp"
 #include "cli/options/plan_notation.hpp"
 #include "cli/report/figures.hpp"
+#include "cli/report/steps.hpp"
 #include "core/enum_array.hpp"
 #include "core/units.hpp"
 #include "estimator/memory/memory_by_item.hpp"
@@ -227,6 +228,8 @@ void add_plan_figures(Document& document, const Estimator& estimator, const Plan
   if (const auto timeline = step_timeline(estimator, plan)) {
     document.add(step_lanes(*timeline, plan));
     if (std::abs(timeline->pace - 1) >= 0.0005) document.line(pace_text(timeline->pace), 2);
+  } else if (steps_overlap(estimator, plan)) {
+    document.line("Steps overlap, because stages use older versions of weights; they are not drawn.", 2);
   } else {
     document.line(fmt::format("The schedule has more than {} slots, which are not drawn.", with_thousands(most_drawn_slots)),
                   2);

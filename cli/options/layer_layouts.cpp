@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "calibration/inputs/plan_degrees.hpp"
 #include "cli/options/configurations/shell_tests.hpp"
@@ -106,6 +107,15 @@ void each_table_segment(const Plan& plan, const ModelFacts& facts, const Take& t
   }
 }
 
+/// Refuses a value of --layers without degrees for tables.
+void expect_degrees(std::string_view way, const std::vector<int>& layers, std::string_view value, const ModelFacts& facts) {
+  const bool any =
+      std::any_of(layers.begin(), layers.end(), [&](int each) { return facts.is_of_table(static_cast<std::size_t>(each)); });
+  if (!any || way.find('=') != std::string_view::npos) return;
+  throw Error(fmt::format("--layers {}: {} is neither a way to hold tables nor degrees", quote(value), quote(way)),
+              fmt::format("write one of {}, or degrees as in 'fc*: filter=32'", fmt::join(enum_names<Tables>, ", ")));
+}
+
 /// Holds the tables among `layers` as a value of --layers says.
 void hold_tables(const std::vector<int>& layers, Tables tables, const std::string& value, const ModelFacts& facts,
                  std::vector<Tables>& ways) {
@@ -145,6 +155,7 @@ void lay_out_layers(const std::vector<std::string>& values, const ModelFacts& fa
       hold_tables(layers, *tables, value, facts, ways);
       continue;
     }
+    expect_degrees(way, layers, value, facts);
     const Mesh mesh = mesh_said(way, value, plan);
     for (const int layer : layers) said[static_cast<std::size_t>(layer)] = mesh;
   }

@@ -10,6 +10,10 @@
 
 namespace ddl {
 
+bool steps_overlap(const Estimator& estimator, const Plan& plan) {
+  return estimator.job().assumptions.weight_versions && plan.mesh[Axis::pipeline] > 1;
+}
+
 NamedStep named_step(const Estimator& estimator, const Plan& plan) {
   const std::string name = fmt::format("{}: {} ({})", estimator.job().facts.model->name, family_name(plan.mesh.family()),
                                        degrees_text(plan.mesh));
@@ -19,6 +23,10 @@ NamedStep named_step(const Estimator& estimator, const Plan& plan) {
     throw Error(fmt::format("the plan of {} has no step: it is not possible", name),
                 "write --format text, which gives "
                 "the reason");
+  }
+  if (steps_overlap(estimator, plan)) {
+    throw Error(fmt::format("the steps of {} overlap, because its stages use older versions of weights", name),
+                "write --setting weight_versions=no, or another format");
   }
   throw Error(fmt::format("the step of {} has more than {} slots", name, with_thousands(most_drawn_slots)),
               "draw a plan with fewer micro-batches: --micro-batches N");

@@ -161,6 +161,9 @@ std::string limit_in_words(const Limit& limit, std::string_view model, std::stri
       return fmt::format("the layout from layer {:.0f} on has {:.0f} ranks, but the first layers have {:.0f}",
                          limit.item_bytes, limit.wanted, limit.available);
     case Limit::Kind::segment_first:
+      if (!limit.item.empty())
+        return fmt::format("tables from t{:.0f} on, but the tables of {} are t0 to t{:.0f}", limit.wanted, model,
+                           limit.available - 1);
       return fmt::format("a layout begins at layer {:.0f}, but {} has {:.0f} layers", limit.wanted, model, limit.available);
     case Limit::Kind::segment_meshes:
       return fmt::format("the layers have {:.0f} different layouts; at most {:.0f} are supported", limit.wanted,

@@ -44,7 +44,7 @@ struct Limit {
     host_memory,      ///< more than the memory of a host
     segment_choice,   ///< segments of layers together with a choice or an axis that needs one layout; `item` is its name
     segment_ranks,    ///< a segment of layers on another number of ranks
-    segment_first,    ///< a segment that begins at no layer of the model
+    segment_first,    ///< a segment that begins at no layer, or with `item` "table" at no table, of the model
     segment_meshes,   ///< segments on more different meshes than are supported
     segment_tiles,    ///< a segment with a spatial split that begins at a layer with too small tiles
     devices,          ///< more devices than the machine has

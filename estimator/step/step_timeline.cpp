@@ -185,7 +185,8 @@ std::optional<StepTimeline> step_timeline(const Step& step, const Timing<double>
 }
 
 std::optional<StepTimeline> step_timeline(const Estimator& estimator, const Plan& plan) {
-  if (estimator.job().assumptions.weight_versions) return std::nullopt;  // steps overlap
+  // With older versions of weights, stages begin the next step before others have ended this one.
+  if (estimator.job().assumptions.weight_versions && plan.mesh[Axis::pipeline] > 1) return std::nullopt;
   if (estimator.estimate(plan).time.step_time().value() <= 0) return std::nullopt;
   const PlanSteps& steps = estimator.steps();
   const Step& step = steps.staged(plan).step;

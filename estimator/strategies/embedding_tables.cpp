@@ -72,8 +72,8 @@ RowFrequency frequency_of(const ShardContext& context, const LookupTable& table)
 
 /// Returns the number of rows of a table that are replicated under `Tables::hybrid`: those that a rank looks up at least
 /// once in a step, on average. All-to-alls of their vectors and gradients would have as many bytes as an Allreduce of their
-/// gradients. HugeCTR compares them in the same way, by the bandwidth of each [NVIDIA, HugeCTR, HybridEmbeddingParam,
-/// `max_all_reduce_bandwidth` and `max_all_to_all_bandwidth`].
+/// gradients. On several nodes, HugeCTR compares them in the same way, by the bandwidth of each [NVIDIA, HugeCTR,
+/// HybridEmbeddingParam, `max_all_reduce_bandwidth` and `max_all_to_all_bandwidth`].
 double replicated_rows(const ShardContext& context, const LookupTable& table) {
   return frequency_of(context, table).rows_read(lookups_of(context.plan, table), context.plan.mesh[Axis::data]);
 }
@@ -114,10 +114,11 @@ void add_table_exchanges(const ShardContext& context, LayerShard& shard) {
 }
 
 /// Lets one kernel look up the rows of all tables that a rank holds in one way: the kernel of a table then takes its share.
-void batch_lookups(const ShardContext& context, std::size_t tables, LayerShard& shard) {
-  if (!context.assumptions.batched_lookups || tables == 0) return;
-  shard.batches *= static_cast<double>(tables);
-  shard.held /= static_cast<double>(tables);
+/// `tables`: the number of tables of the rank.
+void batch_lookups(const ShardContext& context, double tables, LayerShard& shard) {
+  if (!context.assumptions.batched_lookups) return;
+  shard.batches *= std::max(1.0, tables);
+  shard.held /= std::max(1.0, tables);
 }
 
 /// Describes the kernel that looks up and sums the rows of a sample in a table, or in a part of it. Layers that only sum the
@@ -165,7 +166,7 @@ void distribute_table(const ShardContext& context, Tables way, LayerShard& shard
     shard.touched = std::min(shard.weights, touched * table.columns * held.loads.rows / ranks);
     shard.replicas &= ~family_bit(Axis::data);
   }
-  batch_lookups(context, held.tables.size(), shard);
+  batch_lookups(context, static_cast<double>(held.tables.size()) * shard.held, shard);
 }
 
 // Each rank sends the rows that it looked up, with their numbers of 8 bytes, to all other ranks: an Allgather. In a ring, an
@@ -340,9 +341,16 @@ std::optional<TableSegment> parse_table_segment(std::string_view part) {
 
 void table_limits(const LimitContext& context, Limits& limits) {
   const Plan& plan = context.plan;
+  const std::size_t count = context.facts.tables.size();
+  if (!plan.table_segments.empty() && count > 0 && plan.table_segments.back().first >= static_cast<int>(count)) {
+    return limits.add({.kind = Limit::Kind::segment_first,
+                       .wanted = static_cast<double>(plan.table_segments.back().first),
+                       .available = static_cast<double>(count),
+                       .item = "table"});
+  }
   if (!holds_parts_of_tables(plan) || plan.mesh[Axis::data] == 1) return;
   const auto ranks = static_cast<double>(plan.mesh[Axis::data]);
-  if (context.facts.tables.empty()) return limits.add({Limit::Kind::tables, ranks, 0, -1});
+  if (count == 0) return limits.add({Limit::Kind::tables, ranks, 0, -1});
   const bool is_alone = plan.zero_stage == 0 && plan.offload == Offload::none;
   for (const Tables way : divided_ways) {
     const std::vector<LookupTable> tables = tables_held(context.facts, plan, way);
@@ -369,7 +377,7 @@ void shard_tables(const ShardContext& context, LayerShard& shard) {
   const LookupTable& table = facts.tables[static_cast<std::size_t>(facts.of_table[context.index()])];
   const auto rows = static_cast<std::int64_t>(table.rows), columns = static_cast<std::int64_t>(table.columns);
   if (pool_rows(context, table, rows, columns, shard))
-    batch_lookups(context, tables_held(facts, context.plan, way).size(), shard);
+    batch_lookups(context, static_cast<double>(tables_held(facts, context.plan, way).size()), shard);
 }
 
 }  // namespace ddl

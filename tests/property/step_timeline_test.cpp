@@ -164,4 +164,17 @@ TEST_CASE("a step of too many slots has no timeline") {
   CHECK_FALSE(step_timeline(estimator, plan).has_value());
 }
 
+TEST_CASE("a step with older versions of weights has a timeline unless stages of a pipeline overlap steps") {
+  Assumptions assumptions;
+  assumptions.weight_versions = true;
+  const OwnedJob owned(tokens(), three_levels(), assumptions, 54321.0);
+  const Estimator estimator(owned.job);
+  Plan plan;
+  plan.global_batch = plan.micro_batches = 4;
+  CHECK(step_timeline(estimator, plan).has_value());
+  plan.mesh.set(Axis::pipeline, 2);
+  REQUIRE(estimator.limits(plan).empty());
+  CHECK_FALSE(step_timeline(estimator, plan).has_value());
+}
+
 }  // namespace step_timeline_tests

@@ -42,6 +42,8 @@ TEST_CASE("a limit states the requirement, what is available, and the layer") {
         "tensor degree 7 exceeds the 6 parts that its layers can be split into (narrow)");
   CHECK(text({Kind::stages, 5, 4}) == "5 stages, but only 4 layers with weights");
   CHECK(text({Kind::schedule, 5, 4}) == "5 micro-batches, but a replica has only 4 samples");
+  CHECK(text({Kind::segment_first, 9, 8}) == "a layout begins at layer 9, but small has 8 layers");
+  CHECK(text({Kind::segment_first, 30, 26, -1, "table"}) == "tables from t30 on, but the tables of small are t0 to t25");
   CHECK(text({Kind::devices, 33, 32}) == "33 devices, but the machine has 32");
   CHECK(text({Kind::memory, 0x3p30, 0x2p30}) == "needs 3.00 GiB per device, which has 2.00 GiB: 1.00 GiB too much");
   CHECK(text({Kind::memory, 0x3p30, 0x2p30, -1, "activations", 0x2.8p30}) ==

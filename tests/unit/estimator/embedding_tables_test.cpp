@@ -236,6 +236,19 @@ TEST_CASE("one kernel looks up all tables of a way") {
   // The samples of two ranks, in two tables: half of a kernel of four times the samples.
   CHECK(table.batches == 4);
   CHECK(table.held == Approx(0.5));
+  // The fuller of two groups has 3/4 of the looked up elements, in 1.5 of the two tables on average: the kernels of both
+  // tables are one kernel. The groups are ranks that hold whole tables, or four ranks that divide columns.
+  for (const Plan& plan : {plan_with(Tables::whole), plan_with(Tables::columns, 8)}) {
+    const LayerShard alone = shard_of(small_recommender(), plan, "table0");
+    REQUIRE(alone.held == Approx(0.75));
+    for (const char* const name : {"table0", "table1"}) {
+      const LayerShard grouped = shard_of(small_recommender(), plan, name, assumptions);
+      CHECK(grouped.held == Approx(0.5));
+      CHECK(grouped.batches == Approx(1.5 * plan.mesh[Axis::data]));
+    }
+  }
+  // A rank has no more than one table.
+  CHECK(shard_of(load_model("dlrm"), plan_with(Tables::whole, 26), "table0.embedding1", assumptions).batches == Approx(26));
   // A replicated table has a kernel of another way, which also sums its rows, and all its gradients are summed.
   Plan plan = plan_with(Tables::columns);
   plan.table_segments = {{1, Tables::replicated}};
@@ -279,6 +292,19 @@ TEST_CASE("tables are distributed by plans of data alone, without ZeRO, and with
   Plan hybrid = plan_with(Tables::rows);
   hybrid.mesh.set(Axis::filter, 2);
   CHECK_FALSE(is_possible(hybrid));
+  // The tables are t0 and t1.
+  Plan segments = plan_with(Tables::whole);
+  segments.table_segments = {{1, Tables::rows}};
+  CHECK(is_possible(segments));
+  for (const int ranks : {1, 2}) {
+    segments = plan_with(Tables::whole, ranks);
+    segments.table_segments = {{1, Tables::rows}, {2, Tables::replicated}};
+    const Limits limits = limits_of({facts, segments, {}});
+    REQUIRE(limits.size() == 1);
+    CHECK(limits.begin()->kind == Limit::Kind::segment_first);
+    CHECK(limits.begin()->wanted == 2);
+    CHECK(limits.begin()->available == 2);
+  }
   const ModelFacts other = facts_of(load_model("gpt2"));
   CHECK(limits_of({other, plan_with(Tables::whole), {}}).begin()->available == 0);
 }

@@ -290,6 +290,19 @@ TEST_CASE("halving-doubling that begins with far ranks fills the links of an ove
   CHECK(time(AllreduceAlgorithm::rabenseifner) == Approx(8 * 2 + 2 * 15.0 / 16 * 16));
 }
 
+TEST_CASE("halving-doubling that begins with far ranks is no faster than with near ranks among nodes of several devices") {
+  const Machine nodes = nodes_of_four();
+  const Coefficients nothing;
+  Assumptions assumptions;
+  Plan plan;
+  plan.mesh.set(Axis::data, 16);
+  const auto time = [&](AllreduceAlgorithm algorithm) {
+    assumptions.allreduce = algorithm;
+    return ExchangeTimes(plan, nodes, nothing, assumptions).allreduce(Bytes(1e8), data, Purpose::gradient).time;
+  };
+  CHECK(time(AllreduceAlgorithm::rabenseifner) <= time(AllreduceAlgorithm::far_halving_doubling));
+}
+
 TEST_CASE("if all groups of a dragonfly send to the next group, they share the links between the groups") {
   // There are five groups of eight nodes. Four links lead from a group to each of the four other groups.
   const Machine machine = machine_of(dragonfly(), 40);
