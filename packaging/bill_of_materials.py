@@ -22,7 +22,10 @@ LINE = re.compile(r"(?P<name>[^:(]+?)(?P<use> \([^)]*\))?: (?P<license>[^,]+), c
 
 def installed_version(library):
     """The upstream version of a library on this system, without Debian's revision; NOASSERTION if it is not known."""
-    command = ["dpkg-query", "--show", "--showformat=${Version}", DEBIAN_PACKAGES[library]]
+    debian = DEBIAN_PACKAGES.get(library)
+    if debian is None:
+        return "NOASSERTION"
+    command = ["dpkg-query", "--show", "--showformat=${Version}", debian]
     try:
         found = subprocess.run(command, check=False, capture_output=True, text=True)
     except OSError:

@@ -409,9 +409,8 @@ void add_explain(const Command& program, Request& request) {
   handles.strategy.excludes(like);
   handles.degrees.excludes(like);
   add_set_option(command, options->set_words).needs(like);
-  const auto row =
-      add_whole_number(command, "--row", options->row, 1, most_rows,
-                       "explain the plan in this row of the table that 'recommend' prints for the same options");
+  const auto row = add_whole_number(command, "--row", options->row, 1, most_rows,
+                                    "explain the plan in this row of the default table of 'recommend' for the same options");
   for (const Option& other : {handles.plan, handles.strategy, handles.degrees, like}) row.excludes(other);
   add_training_options(command, options->training);
   add_price_option(command, options->study.prices);
@@ -420,7 +419,6 @@ void add_explain(const Command& program, Request& request) {
       {{"ddl-oracle explain resnet50 --machine a100 --strategy data --gpus 64", "one plan, layer by layer"},
        {"ddl-oracle explain resnet50 --degrees data=64 --why-not data+tensor",
         "why this plan and not the best one of another strategy"},
-       {"ddl-oracle explain llama3-8b --machine h100 --gpus 64 --row 5", "the plan in row 5 of the ranking"},
        {"ddl-oracle explain llama3-8b --machine h100 --gpus 64 --memory", "the memory of the best plan by item, and why"}});
   command
       .add_option("--why-not", options->why_not,

@@ -217,7 +217,7 @@ void judge_configuration(JobCheck& check, ConfiguredPlan configured, const Check
   if (!read.not_modelled.empty()) {
     std::string names;
     for (const ConfigEntry& setting : read.not_modelled)
-      names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", visible(setting.key), line_text(setting.place()));
+      names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", visible(setting.shown_key()), line_text(setting.place()));
     check.notes.push_back("not modeled: " + names);
   }
   judge_plan(check, estimator, *own.plan, *std::move(checked), options.time_limit);

@@ -38,7 +38,8 @@ std::string comparison_text(const ConfiguredPlan& plan, const Estimate& best) {
 }
 
 std::string setting_text(const ConfigEntry& setting) {
-  return fmt::format("{} ({})", setting.value.empty() ? setting.key : setting.key + " " + visible(setting.value),
+  return fmt::format("{} ({})",
+                     setting.value.empty() ? setting.shown_key() : setting.shown_key() + " " + visible(setting.value),
                      line_text(setting.place()));
 }
 
@@ -171,7 +172,7 @@ Json configured_plan_to_json(const ConfiguredPlan& plan, const Estimate* best, c
   json["not_modelled"] = Json::array();
   for (const ConfigEntry& setting : plan.configuration.not_modelled)
     json["not_modelled"].push_back(
-        {{"argument", setting.key}, {"value", setting.value}, {"place", place_of(setting.place())}});
+        {{"argument", setting.shown_key()}, {"value", setting.value}, {"place", place_of(setting.place())}});
   return json;
 }
 

@@ -139,6 +139,8 @@ struct ConfigurationFormat {
   bool is_trainer = false;
   /// Whether sizes in a configuration change the model that it names.
   bool resizes_named = false;
+  /// Whether -1 on any axis stands for the devices that the others leave. Shards have -1 by default.
+  bool any_axis_takes_rest = false;
   /// The end of the path of the file with the tool's defaults, which users name in their commands. Set for tools with
   /// default sizes of the model.
   std::string_view defaults_file{};

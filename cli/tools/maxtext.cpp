@@ -137,6 +137,7 @@ const ConfigurationFormat maxtext_overrides{
     .harmless = maxtext_tables::harmless,
     .refused = maxtext_tables::refused,
     .also = ConfigurationLanguage::yaml,
+    .any_axis_takes_rest = true,
     .defaults_file = "base.yml",
 };
 

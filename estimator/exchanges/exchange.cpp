@@ -280,8 +280,9 @@ bool ExchangeTimes::rounds_differ(const GroupLinks& at) const {
 }
 
 bool ExchangeTimes::is_by_rounds(AllreduceAlgorithm algorithm, const GroupLinks& at) const {
-  // In a tree, the order of the distances matters only if large parts of the vector travel far.
-  const bool is_far = algorithm == AllreduceAlgorithm::far_halving_doubling;
+  // In a tree, large parts of the vector that travel far share the outer links. With several ranks in a node, all algorithms
+  // are predicted on the outermost link, so that they can be compared.
+  const bool is_far = algorithm == AllreduceAlgorithm::far_halving_doubling && at.group.members[0] == 1;
   return rounds_differ(at) || (is_far && at.group.outermost > 0 && assumptions_.contention);
 }
 
@@ -455,13 +456,8 @@ Seconds ExchangeTimes::allreduce_time(AllreduceAlgorithm algorithm, Bytes messag
       if (rounds_differ(at)) return by_rounds(algorithm, message, at, staged);
       return shifted_halving_doubling_allreduce_time(message, ranks, link);
     case AllreduceAlgorithm::rabenseifner:
-      if (rounds_differ(at)) return by_rounds(algorithm, message, at, staged);
-      return rabenseifner_allreduce_time(message, ranks, link);
     case AllreduceAlgorithm::far_halving_doubling:
-      if (rounds_differ(at)) return by_rounds(algorithm, message, at, staged);
-      // In a tree, all rounds of Rabenseifner are predicted on the outermost link. Large parts that travel far take no less.
-      if (is_by_rounds(algorithm, at))
-        return max(by_rounds(algorithm, message, at, staged), rabenseifner_allreduce_time(message, ranks, link));
+      if (is_by_rounds(algorithm, at)) return by_rounds(algorithm, message, at, staged);
       return rabenseifner_allreduce_time(message, ranks, link);
     case AllreduceAlgorithm::hierarchical:
       if (!has_levels(at.group)) return ring_allreduce_time(message, ranks, link);

@@ -33,6 +33,21 @@ std::string number_key(std::string_view name) {
   return key;
 }
 
+/// Returns a key like number_key that also keeps two numbers apart: `qwen3-30b` of `Qwen3 30B`, `qwen330b` of `Qwen 330B`.
+std::string spelled_key(std::string_view name) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  std::string key;
+  bool is_apart = false;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const bool is_point = name[i] == '.' && i > 0 && i + 1 < name.size() && is_digit(name[i - 1]) && is_digit(name[i + 1]);
+    const std::string letter = is_point ? "." : name_key(name.substr(i, 1));
+    if (is_apart && !letter.empty() && !key.empty() && is_digit(key.back()) && is_digit(letter.front())) key += '-';
+    is_apart = letter.empty();
+    key += letter;
+  }
+  return key;
+}
+
 /// A published spelling of a bundled model's name.
 struct Alias {
   std::string spelling;
@@ -103,13 +118,16 @@ std::optional<std::string> model_of_size(const std::vector<std::string>& spellin
 /// Returns the only bundled mixture whose name continues one of the spellings by its active parameters, as
 /// `qwen3-vl-30b-a3b` continues `qwen3-vl-30b`; nothing if there are several.
 std::optional<std::string> model_of_mixture(const std::vector<std::string>& spellings) {
-  const auto is_active = [](std::string_view rest) { return rest.size() > 2 && rest.front() == 'a' && rest.back() == 'b'; };
+  const auto is_active = [](std::string_view rest) {
+    return rest.size() > 2 && rest.front() == 'a' && rest.back() == 'b' &&
+           rest.find_first_not_of("0123456789.", 1) == rest.size() - 1;
+  };
   for (const std::string& spelling : spellings) {
-    const std::string key = name_key(spelling);
-    if (key.empty() || key.back() != 'b') continue;
+    const std::string key = spelled_key(spelling);
+    if (key.size() < 2 || key.back() != 'b' || key[key.size() - 2] < '0' || key[key.size() - 2] > '9') continue;
     std::vector<std::string> found;
     for (const EmbeddedFile& file : bundled_models()) {
-      const std::string other = name_key(file.name);
+      const std::string other = spelled_key(file.name);
       if (other.starts_with(key) && is_active(std::string_view(other).substr(key.size()))) found.emplace_back(file.name);
     }
     if (found.size() == 1) return found.front();

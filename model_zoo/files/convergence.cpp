@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -12,6 +13,7 @@
 #include "core/error.hpp"
 #include "core/file_format.hpp"
 #include "core/yaml_node.hpp"
+#include "model_zoo/files/load_model.hpp"
 #include "model_zoo/operations/shape_rules.hpp"
 
 namespace ddl {
@@ -119,7 +121,15 @@ std::optional<NoiseScale> Convergence::noise_scale() const {
 
 std::vector<std::string> convergence_names() {
   std::vector<std::string> names;
-  for (const EmbeddedFile& file : bundled_convergence()) names.push_back(read_convergence(bundled_yaml(file)).model);
+  for (const EmbeddedFile& file : bundled_convergence()) {
+    const Convergence convergence = read_convergence(bundled_yaml(file));
+    std::string name = convergence.model;
+    // A model that has another length by itself is named with the length of these samples.
+    const bool names_tokens = name.find("@tokens=") != std::string::npos;
+    if (convergence.tokens && !names_tokens && load_model(name).sequence_length != *convergence.tokens)
+      name += fmt::format("@tokens={}", *convergence.tokens);
+    names.push_back(std::move(name));
+  }
   return names;
 }
 

@@ -210,23 +210,38 @@ std::optional<std::string> meant_by(std::string_view name, const std::vector<std
   return std::nullopt;
 }
 
+/// An ending of a name of earlier versions of timm, and the tag that says which classes the head has; empty if the head has
+/// the 1,000 classes of ImageNet, or none [timm, the deprecated names of its models].
+struct EarlierEnding {
+  std::string_view ending, tag;
+};
+constexpr std::string_view usual_tag = "augreg_in21k";
+constexpr auto earlier_endings = std::to_array<EarlierEnding>({{"_miil_in21k", "miil_in21k"},
+                                                               {"_in21k", usual_tag},
+                                                               {"_in22k", "in22k"},
+                                                               {"_22k", "in22k"},
+                                                               {"_22kft1k", ""},
+                                                               {"_in22ft1k", ""},
+                                                               {"_dino", ""}});
+
 /// Returns the bundled architecture of a name of timm with a tag, `resnet50.a1_in21k`, or with the ending of earlier
-/// versions, `vit_base_patch16_224_in21k`; else nothing.
-std::string architecture_of(std::string_view name) {
-  constexpr auto endings =
-      std::to_array<std::string_view>({"_miil_in21k", "_in21k", "_in22k", "_22k", "_22kft1k", "_in22ft1k", "_dino"});
-  const auto ending =
-      std::find_if(endings.begin(), endings.end(), [&](std::string_view each) { return name.ends_with(each); });
-  const bool has_ending = ending != endings.end() && name.find('.') == std::string_view::npos;
+/// versions, `vit_base_patch16_224_in21k`, and the classes of its head, 0 if they are the usual ones; else nothing.
+std::optional<HeadOfTag> architecture_of(std::string_view name) {
+  const auto ending = std::find_if(earlier_endings.begin(), earlier_endings.end(),
+                                   [&](const EarlierEnding& each) { return name.ends_with(each.ending); });
+  const bool has_ending = ending != earlier_endings.end() && name.find('.') == std::string_view::npos;
   const std::string_view architecture =
-      has_ending ? name.substr(0, name.size() - ending->size()) : name.substr(0, name.find('.'));
-  if (architecture.size() == name.size() || architecture.empty()) return {};
+      has_ending ? name.substr(0, name.size() - ending->ending.size()) : name.substr(0, name.find('.'));
+  if (architecture.size() == name.size() || architecture.empty()) return std::nullopt;
   // A digit behind the dot continues a version: `DeepSeek-V3.2` has no tag.
   const std::string_view tag = name.substr(architecture.size() + 1);
-  if (tag.empty() || (!has_ending && tag.front() >= '0' && tag.front() <= '9')) return {};
+  if (tag.empty() || (!has_ending && tag.front() >= '0' && tag.front() <= '9')) return std::nullopt;
   const std::string model = canonical_model_name(architecture);
   const std::vector<std::string> names = model_names();
-  return std::find(names.begin(), names.end(), model) != names.end() ? model : std::string();
+  if (std::find(names.begin(), names.end(), model) == names.end()) return std::nullopt;
+  const std::string_view head_tag = has_ending ? ending->tag : tag.ends_with("in21k") ? usual_tag : std::string_view();
+  const auto head = head_tag.empty() ? std::nullopt : head_of_tag(fmt::format("{}.{}", architecture, head_tag));
+  return HeadOfTag{model, head ? head->classes : 0};
 }
 
 }  // namespace
@@ -239,8 +254,10 @@ std::string unknown_model_hint(std::string_view name) {
                                  : "import its config.json: ddl-oracle models import config.json -o net.yaml";
   if (is_weights_file(name))
     return fmt::format("a file of weights has no graph: export the network as ONNX (docs/import.md), or {}", import);
-  if (const std::string model = architecture_of(name); !model.empty()) {
-    return fmt::format("its architecture is {0}; give other classes or sizes after the name: {0}@classes=21843", model);
+  if (const auto known = architecture_of(name)) {
+    if (known->classes == 0) return fmt::format("its architecture is {}: use this name", known->architecture);
+    return fmt::format("its architecture is {0}; give other classes or sizes after the name: {0}@classes={1}",
+                       known->architecture, known->classes);
   }
   const std::vector<std::string> names = model_names();
   const std::string known = suggest(name, names);

@@ -110,6 +110,14 @@ class Serving(unittest.TestCase):
         self.assertIn("Link to the second answer", self.server.ask(f"/compare?a={a}")[2])
         self.assertIn("No answer for B: unknown model", self.server.ask(f"/compare?a={a}&b=model%3Dresnt50%26gpus%3D8")[2])
 
+    def test_a_comparison_keeps_the_first_detail_of_each_card(self):
+        link = "model=llama3-70b&machine=dgx-h100&gpus=64"
+        detail = re.search(r'>Plan</p>.*?<p class="card-detail">([^<]+)</p>', self.server.ask("/answer?" + link)[2], re.DOTALL)[1]
+        self.assertGreater(len(detail), 48)
+        quoted = link.replace("=", "%3D").replace("&", "%26")
+        row = re.search(r'<tr><th scope="row">Plan</th>.*?</tr>', self.server.ask(f"/compare?a={quoted}&b={quoted}")[2], re.DOTALL)[0]
+        self.assertEqual(row.count(detail), 2)
+
     def test_a_comparison_has_the_warnings_of_its_answers(self):
         quiet = QUESTION.replace("=", "%3D").replace("&", "%26")
         text = self.server.ask(f"/compare?a={quiet}&b={quiet}%26tokens%3D1T")[2]

@@ -59,8 +59,8 @@ std::pair<std::string, std::string> compared_links(const HttpRequest& request) {
   return links;
 }
 
-/// Returns the figures of a report that a comparison shows: the cards of its answer, with their short details. Empty for
-/// reports without cards.
+/// Returns the figures of a report that a comparison shows: the cards of its answer, with their first and their short
+/// details. Empty for reports without cards.
 std::vector<std::pair<std::string, std::string>> compared_figures(const Report& report) {
   constexpr std::size_t longest = 48;
   std::vector<std::pair<std::string, std::string>> figures;
@@ -73,8 +73,9 @@ std::vector<std::pair<std::string, std::string>> compared_figures(const Report& 
     for (const Card& card : cards->cards) {
       std::string text = card.about.empty() ? card.figure : card.figure + " " + card.about;
       if (!card.badge.empty()) text += ", " + card.badge;
+      // The first detail belongs to the figure, whatever its length.
       for (const std::string& each : card.details) {
-        if (display_width(each) <= longest) text += (text.empty() ? "" : ", ") + each;
+        if (&each == &card.details.front() || display_width(each) <= longest) text += (text.empty() ? "" : ", ") + each;
       }
       figures.emplace_back(card.label, std::move(text));
     }

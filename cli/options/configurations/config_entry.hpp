@@ -23,9 +23,12 @@ struct ConfigEntry {
   bool is_known = true;         ///< false if the value contains a variable that the file does not set
   bool is_of_branches = false;  ///< several branches set the value, and it is unknown which one runs
   std::string known_end{};      ///< of an unknown path, such as `$HOME/models/gpt2`: the last step, if it is known
+  std::string written{};        ///< the key in the file's spelling, if `key` has another
   std::shared_ptr<const SourceText> source{};
   std::size_t key_offset = 0, value_offset = 0;  ///< byte offsets
 
+  /// Returns the key for messages.
+  [[nodiscard]] const std::string& shown_key() const { return written.empty() ? key : written; }
   [[nodiscard]] Place place() const { return source->place(value_offset); }
   /// Returns an error at the position of the value, for the caller to throw.
   [[nodiscard]] Error error(std::string_view message, std::string hint = {}) const {

@@ -318,21 +318,35 @@ void choose_choices(ConfiguredOptions& options, const Configuration& configurati
 
 std::int64_t configured_degree(const Configuration& configuration, ConfigField axis) {
   // Some tools write 0 for a degree of 1, and -1 for axes that take the remaining devices.
-  const bool may_take_rest = axis == ConfigField::data_replicate || configuration.word(axis) == "-1";
+  const bool may_take_rest =
+      axis == ConfigField::data_replicate ||
+      (configuration.format != nullptr && configuration.format->any_axis_takes_rest && configuration.word(axis) == "-1");
   return std::max<std::int64_t>(configuration.number(axis, may_take_rest ? -1 : 0, most_configured_gpus).value_or(1), 1);
 }
 
 void give_rest(Configuration& configuration, std::int64_t gpus) {
+  if (configuration.format == nullptr || !configuration.format->any_axis_takes_rest) return;
   constexpr std::array<ConfigField, 4> axes{ConfigField::tensor, ConfigField::context, ConfigField::expert,
                                             ConfigField::pipeline};
-  const auto taker =
-      std::find_if(axes.begin(), axes.end(), [&](ConfigField axis) { return configuration.word(axis) == "-1"; });
+  const auto takes = [&](ConfigField axis) { return configuration.word(axis) == "-1"; };
+  const auto taker = std::find_if(axes.begin(), axes.end(), takes);
   if (taker == axes.end()) return;
-  std::int64_t others = configured_degree(configuration, ConfigField::data_replicate);
+  if (const auto second = std::find_if(taker + 1, axes.end(), takes); second != axes.end()) {
+    configuration.fail({*second}, "only one axis can take all remaining devices", "write the degree of the other axes");
+  }
+  // By default, the shards take all remaining devices.
   const auto shards = configuration.number(ConfigField::data_shard, -1, most_configured_gpus);
-  others *= std::max<std::int64_t>(shards.value_or(1), 1);
-  for (const ConfigField axis : axes)
-    others *= std::min(configured_degree(configuration, axis), most_configured_gpus / others);
+  if (shards.value_or(-1) < 0) {
+    configuration.fail({*taker}, "only one axis can take all remaining devices, and the shards take them",
+                       "write the degree of the shards, for example ici_fsdp_parallelism: 1");
+  }
+  std::int64_t others = 1;
+  const auto multiply = [&](std::int64_t degree) {
+    others *= std::clamp<std::int64_t>(degree, 1, most_configured_gpus / others);
+  };
+  multiply(configured_degree(configuration, ConfigField::data_replicate));
+  multiply(*shards);
+  for (const ConfigField axis : axes) multiply(configured_degree(configuration, axis));
   if (gpus == 0) {
     configuration.fail({*taker}, "the degree that takes all remaining devices needs the number of devices",
                        "write for example --gpus 64");

@@ -195,7 +195,7 @@ std::string argument_text(const ConfigEntry& setting) {
   if (setting.key == "tool:-command") return setting.value;
   if (setting.key.starts_with("environment:-")) return setting.key.substr(setting.key.find('-') + 1);
   const std::size_t launcher = setting.key.find(":-");
-  const std::string key = launcher == std::string::npos ? setting.key : setting.key.substr(launcher + 1);
+  const std::string key = launcher == std::string::npos ? setting.shown_key() : setting.key.substr(launcher + 1);
   return setting.value.empty() ? key : key + " " + setting.value;
 }
 

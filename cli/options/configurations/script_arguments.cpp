@@ -11,6 +11,7 @@
 #include "cli/options/configurations/argument_meaning.hpp"
 #include "cli/options/configurations/batch_directives.hpp"
 #include "cli/options/configurations/recognition.hpp"
+#include "cli/options/configurations/starting_commands.hpp"
 #include "core/error.hpp"
 
 namespace ddl {
@@ -41,11 +42,6 @@ constexpr std::array<ScriptLauncher, 18> script_launchers{{{"srun", "srun:"},
 constexpr std::array<std::string_view, 22> silent_commands{
     "echo", "printf", "cat", "cd",  "mkdir", "ls",   "set",  "source", "test",  "rm",     "cp",
     "mv",   "sed",    "awk", "git", "pip",   "pip3", "wget", "curl",   "conda", "module", "pkill"};
-
-/// Commands that start the program named behind them.
-constexpr std::array<std::string_view, 16> starting_commands{"nohup",  "time",  "exec",   "sudo",    "env",     "command",
-                                                             "setsid", "nice",  "ionice", "timeout", "numactl", "taskset",
-                                                             "stdbuf", "conda", "uv",     "poetry"};
 
 /// Modules that `python -m` runs, and that train nothing.
 constexpr std::array<std::string_view, 5> silent_modules{"pip", "venv", "ensurepip", "compileall", "json.tool"};
@@ -195,8 +191,31 @@ class ArgumentsReader {
         add_command(words, *one.program);
         warn_of_another(words[*one.program], one.command->is_conditional);
       }
-      for (const LaunchedProgram::Part& part : one.parts) read_options(words, part.from, part.prefix, part.end);
+      for (const LaunchedProgram::Part& part : one.parts) {
+        const std::size_t before = all_.settings.size();
+        read_options(words, part.from, part.prefix, part.end);
+        if (part.prefix.empty()) keep_file_alone(before);
+      }
     }
+  }
+
+  /// Drops the other arguments of a command with `--yaml-cfg`, from the setting `from` on: Megatron-LM ignores them
+  /// [NVIDIA/Megatron-LM, megatron/training/yaml_arguments.py, `load_yaml`]. Options of launchers stay.
+  void keep_file_alone(std::size_t from) {
+    const auto first = all_.settings.begin() + static_cast<std::ptrdiff_t>(from);
+    const auto file = std::find_if(first, all_.settings.end(),
+                                   [](const ConfigEntry& each) { return argument_key(each.key) == "yaml-cfg"; });
+    if (file == all_.settings.end()) return;
+    std::string ignored;
+    const Place place = file->place();
+    const auto rest = std::stable_partition(first, all_.settings.end(), [](const ConfigEntry& each) {
+      return argument_key(each.key) == "yaml-cfg" || each.key.find(":-") != std::string::npos;
+    });
+    for (auto each = rest; each != all_.settings.end(); ++each) ignored += (ignored.empty() ? "" : ", ") + each->key;
+    all_.settings.erase(rest, all_.settings.end());
+    if (ignored.empty()) return;
+    all_.warnings.push_back(
+        fmt::format("{}:{}: with --yaml-cfg, Megatron-LM ignores its other arguments: {}", place.file, place.line, ignored));
   }
 
   /// Adds the subcommand of a tool, such as `sft` of `swift sft`, and the recipe that follows it, as in `tune run RECIPE`.
@@ -258,21 +277,6 @@ class ArgumentsReader {
     const bool may_train = prefix != "python:" && !command.starts_shell && options < words.size();
     if (may_train) all.parts.push_back({options, words.size(), ""});
     return all;
-  }
-
-  /// Returns the index of the program that words such as `nohup` and `timeout 3600` start; these have options, settings of
-  /// variables and numbers.
-  static std::size_t first_program(const std::vector<PlacedText>& words, std::size_t from) {
-    std::size_t at = from;
-    while (at < words.size() && is_among(starting_commands, std::string(last_step(words[at].text)))) {
-      for (++at; at < words.size(); ++at) {
-        const std::string& word = words[at].text;
-        const bool is_of_command = word.starts_with('-') || word.find('=') != std::string::npos || word == "run" ||
-                                   (!word.empty() && is_shell_digit(word.front())) || words[at - 1].text == "-n";
-        if (!is_of_command) break;
-      }
-    }
-    return at;
   }
 
   static bool starts_something(const std::vector<PlacedText>& words, std::size_t from) {

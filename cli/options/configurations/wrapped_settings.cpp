@@ -4,9 +4,11 @@
 #include <array>
 #include <charconv>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "cli/options/configurations/recognition.hpp"
 #include "cli/tools/configuration_format.hpp"
@@ -81,35 +83,62 @@ void unwrap_flagscale(ConfigEntries& settings) {
   }
 }
 
-/// A key of Megatron-LM's YAML files that is no argument of a command line: with `value`, it means the argument. Without a
-/// value, the key has the meaning of the argument [NVIDIA/Megatron-LM, megatron/training/yaml_arguments.py].
+/// A key of Megatron-LM's YAML files that is no argument of a command line: with `value`, it means `argument`, and with
+/// `usual`, Megatron-LM's default. A row without a value gives the key the meaning of the argument [NVIDIA/Megatron-LM,
+/// megatron/training/yaml_arguments.py].
 struct YamlKey {
-  std::string_view key, value, argument;
+  std::string_view key, value, argument, usual{};
 };
-constexpr std::array<YamlKey, 5> megatron_yaml_keys{
-    {{"activation_func", "swiglu", "--swiglu"},
-     {"gated_linear_unit", "true", "--swiglu"},
-     {"add_bias_linear", "false", "--disable-bias-linear"},
-     {"num_moe_experts", "", "--num-experts"},
-     {"virtual_pipeline_model_parallel_size", "", "--num-virtual-stages-per-pipeline-rank"}}};
+constexpr std::array<YamlKey, 4> megatron_yaml_keys{{{"activation_func", "swiglu", "--swiglu", "gelu"},
+                                                     {"activation_func", "squaredrelu", "--squared-relu", "gelu"},
+                                                     {"add_bias_linear", "false", "--disable-bias-linear", "true"},
+                                                     {"num_moe_experts", "", "--num-experts"}}};
 
-/// Marks the keys of a file for `--yaml-cfg` as arguments of Megatron-LM. Values that no argument expresses are left out.
+/// Keys of these files that Megatron-LM does not read, or sets itself. Only `activation_func` decides on SwiGLU.
+constexpr std::array<std::string_view, 3> unread_yaml_keys{"virtual_pipeline_model_parallel_size", "swiglu", "squared_relu"};
+
+/// Whether the activation of a file for `--yaml-cfg` is gated, whatever `gated_linear_unit` says.
+bool is_swiglu(const ConfigEntries& settings) {
+  return std::any_of(settings.begin(), settings.end(), [](const ConfigEntry& each) {
+    return each.key == "language_model.activation_func" && lower_case(each.value) == "swiglu";
+  });
+}
+
+/// Returns the argument of Megatron-LM that a key and its value mean; empty if they mean none, which is the key's usual
+/// value; unset if no argument expresses the value.
+std::optional<std::string> megatron_argument(std::string_view name, const std::string& value, bool is_gated) {
+  if (std::find(unread_yaml_keys.begin(), unread_yaml_keys.end(), name) != unread_yaml_keys.end()) return "";
+  if (name == "gated_linear_unit" && is_gated) return "";
+  bool is_own = false;
+  for (const YamlKey& each : megatron_yaml_keys) {
+    if (each.key != name) continue;
+    if (each.value.empty() || lower_case(value) == each.value) return std::string(each.argument);
+    if (lower_case(value) == each.usual || lower_case(value) == "null") return "";
+    is_own = true;
+  }
+  if (is_own) return std::nullopt;
+  std::string argument = "--" + std::string(name);
+  std::replace(argument.begin(), argument.end(), '_', '-');
+  return argument;
+}
+
+/// Marks the keys of a file for `--yaml-cfg` as arguments of Megatron-LM. Keys with values that no argument expresses keep
+/// their names, so they are listed as not modeled.
 void unwrap_megatron_yaml(ConfigEntries& settings) {
+  const bool is_gated = is_swiglu(settings);
   ConfigEntries unwrapped;
   for (ConfigEntry& setting : settings) {
-    const std::size_t last = setting.key.rfind('.') + 1;
-    std::string argument = "--" + setting.key.substr(last);
-    std::replace(argument.begin(), argument.end(), '_', '-');
-    const std::string_view name = std::string_view(setting.key).substr(last);
-    const auto own = std::find_if(megatron_yaml_keys.begin(), megatron_yaml_keys.end(),
-                                  [&](const YamlKey& each) { return each.key == name; });
-    if (own != megatron_yaml_keys.end()) {
-      argument = own->argument;
-      if (!own->value.empty() && lower_case(setting.value) != own->value) continue;
-      if (!own->value.empty()) setting.value = "true";
+    const std::string_view name = std::string_view(setting.key).substr(setting.key.rfind('.') + 1);
+    const std::optional<std::string> argument = megatron_argument(name, setting.value, is_gated);
+    if (argument && argument->empty()) continue;
+    if (argument) {
+      const std::string key = "yaml." + *argument;
+      if (entry_named(unwrapped, key) != nullptr) continue;
+      const bool is_flag = std::any_of(megatron_yaml_keys.begin(), megatron_yaml_keys.end(),
+                                       [&](const YamlKey& each) { return each.key == name && !each.value.empty(); });
+      if (is_flag) setting.value = "true";
+      setting.written = std::exchange(setting.key, key);
     }
-    if (entry_named(unwrapped, "yaml." + argument) != nullptr) continue;
-    setting.key = "yaml." + argument;
     unwrapped.push_back(std::move(setting));
   }
   settings = std::move(unwrapped);

@@ -620,6 +620,13 @@ TEST_CASE("published spellings of a name find the model") {
         {"vit_base_patch16_224.augreg_in21k", "vit_base_patch16_224.augreg_in21k"},
         {"resnet50.some_in1k_999", "resnet50.some_in1k_999"},
         {"nothing-like-it", "nothing-like-it"},
+        // A mixture may be named without its active parameters, but its number of parameters is needed.
+        {"Qwen3 30B", "qwen3-30b-a3b"},
+        {"qwen3.5-35b", "qwen3.5-35b-a3b"},
+        {"Qwen 330B", "Qwen 330B"},
+        {"B", "B"},
+        {"b", "b"},
+        {"qwen3-b", "qwen3-b"},
         {"", ""}}) {
     CHECK(canonical_model_name(spelling) == name);
   }
@@ -729,6 +736,11 @@ TEST_CASE("an unknown model is an error that suggests a known one, the nearest o
   CHECK(error_of([] { (void)load_model("vit_base_patch16_224.some_in21k"); })
             .ends_with("hint: its architecture is vit_b_16; give other classes or sizes after the name: "
                        "vit_b_16@classes=21843"));
+  CHECK(error_of([] { (void)load_model("vit_base_patch16_224_miil_in21k"); }).ends_with("vit_b_16@classes=11221"));
+  CHECK(error_of([] { (void)load_model("convnext_base_in22k"); }).ends_with("convnext_base@classes=21841"));
+  CHECK(error_of([] {
+          (void)load_model("vit_base_patch16_224_dino");
+        }).ends_with("hint: its architecture is vit_b_16: use this name"));
   CHECK(error_of([] { (void)load_model("./none.yaml"); }).find("./none.yaml") != std::string::npos);
 }
 

@@ -152,6 +152,10 @@ TEST_CASE("Evoformer has the parts of AlphaFold's blocks, and row attention of o
   CHECK(rows("evoformer@layers=1") == 2.0 * 256 * 128 * 256 * 256);
   CHECK(rows("evoformer@layers=1@sequences=256") == 2 * rows("evoformer@layers=1"));
   CHECK(rows("evoformer@layers=1@residues=512") == 4 * rows("evoformer@layers=1"));
+  // Channels of sequences and of pairs may have any ratio.
+  CHECK(rows("evoformer@layers=1@msa=512") == 2 * rows("evoformer@layers=1"));
+  CHECK(rows("evoformer@layers=1@msa=192") == 0.75 * rows("evoformer@layers=1"));
+  CHECK(rows("evoformer@layers=1@pair=64") == rows("evoformer@layers=1"));
 }
 
 TEST_CASE("the size of an image and the frames of a video determine the tokens") {

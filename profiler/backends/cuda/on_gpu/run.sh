@@ -322,6 +322,8 @@ memory() {
   if [ -z "$machine" ]; then
     case $(grep '^ok  *GPU\|^note  *GPU' "$results/check.txt" | head -n 1) in
       *A100*) machine=dgx-a100 ;;
+      *GH200*) machine=server-gh200 ;;
+      *GB200*) machine=gb200-nvl72 ;;
       *H200*) machine=dgx-h200 ;;
       *B200*) machine=dgx-b200 ;;
       *V100*) machine=abci ;;

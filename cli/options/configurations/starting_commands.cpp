@@ -1,0 +1,59 @@
+#include "cli/options/configurations/starting_commands.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "cli/options/configurations/argument_meaning.hpp"
+#include "cli/options/configurations/recognition.hpp"
+
+namespace ddl {
+namespace {
+
+/// Commands that start the program named behind them.
+constexpr std::array<std::string_view, 16> starting_commands{"nohup",  "time",  "exec",   "sudo",    "env",     "command",
+                                                             "setsid", "nice",  "ionice", "timeout", "numactl", "taskset",
+                                                             "stdbuf", "conda", "uv",     "poetry"};
+
+std::string_view name_of_command(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+/// Whether the word behind an option of a starting command is the option's value: `sudo -u USER`, `conda run -n NAME`.
+bool takes_word(std::string_view command, std::string_view option) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> options{{{"sudo", "-u --user -g --group"},
+                                                                                  {"timeout", "-s --signal -k"},
+                                                                                  {"env", "-u --unset -C --chdir"},
+                                                                                  {"conda", "-n --name -p --prefix"},
+                                                                                  {"stdbuf", "-i -o -e"},
+                                                                                  {"numactl", "-m -N -C"},
+                                                                                  {"exec", "-a"},
+                                                                                  {"time", "-f -o"},
+                                                                                  {"uv", "-p --python --with"}}};
+  const auto* const found =
+      std::find_if(options.begin(), options.end(), [&](const auto& each) { return each.first == name_of_command(command); });
+  return found != options.end() && is_word_of(found->second, option);
+}
+
+}  // namespace
+
+std::size_t first_program(const std::vector<PlacedText>& words, std::size_t from) {
+  std::size_t at = from;
+  while (at < words.size() && is_among(starting_commands, std::string(name_of_command(words[at].text)))) {
+    const std::size_t command = at;
+    // `command -v` only says where a program is.
+    const bool asks =
+        words[at].text == "command" && at + 1 < words.size() && (words[at + 1].text == "-v" || words[at + 1].text == "-V");
+    if (asks) return words.size();
+    for (++at; at < words.size(); ++at) {
+      const std::string& word = words[at].text;
+      const bool is_of_command = word.starts_with('-') || word.find('=') != std::string::npos || word == "run" ||
+                                 (!word.empty() && is_shell_digit(word.front())) ||
+                                 (at - 1 > command && takes_word(words[command].text, words[at - 1].text));
+      if (!is_of_command) break;
+    }
+  }
+  return at;
+}
+
+}  // namespace ddl
