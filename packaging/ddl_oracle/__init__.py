@@ -47,7 +47,7 @@ _OF_SEARCH = ("all", "allow_risk", "budget", "deadline", "for", "gpus", "like", 
 # Options that fix a part of a plan, which the plan's notation contains.
 _OF_PLAN = ("context_exchange", "degrees", "expert_tensor", "first_stage_blocks", "last_stage_blocks", "layers",
             "micro_batches", "offload", "offload_activations", "placement", "plan", "recompute", "recompute_blocks",
-            "recompute_modules", "reshard_after_forward", "schedule", "secondary_shards", "sequence_parallel", "shard_group",
+            "recompute_modules", "reshard_after_forward", "row", "schedule", "secondary_shards", "sequence_parallel", "shard_group",
             "strategy", "tables", "virtual_stages", "zero")
 
 

@@ -302,7 +302,7 @@ TEST_CASE("each image of a sequence has a class token, and the same positions") 
   CHECK(positions.weights == 8 * 24);
   CHECK(error_in(sequence, "  - class_token: {each: 5}\n").find("does not divide into images of 5 tokens") !=
         std::string::npos);
-  CHECK(error_in(sequence, "  - position_embedding: {positions: 5, repeated: yes}\n").find("there are 5 positions") !=
+  CHECK(error_in(sequence, "  - position_embedding: {positions: 5, repeated: yes}\n").find("the table has 5 positions") !=
         std::string::npos);
 }
 
