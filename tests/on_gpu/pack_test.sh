@@ -515,7 +515,7 @@ case $case in
 
   wrong_arguments_are_refused)
     "$pack/run.sh" >"$scratch/out" 2>&1 && fail 'it ran without a folder'
-    has "$scratch/out" 'usage: run.sh RESULTS'
+    has "$scratch/out" 'usage: run.sh [--rehearse] RESULTS'
     BUDGET=long "$pack/run.sh" "$results" >"$scratch/out" 2>&1 && fail 'it took a word for seconds'
     has "$scratch/out" "BUDGET is a whole number, not 'long'"
     PARTS='kernels everything' "$pack/run.sh" "$results" >"$scratch/out" 2>&1 && fail 'it took any word for a part'
