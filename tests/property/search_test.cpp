@@ -59,12 +59,9 @@ std::vector<Setting> settings(std::size_t stride) {
   flat_rings.ring_only = true;
   Assumptions versions;
   versions.weight_versions = true;
-  const std::vector<std::pair<std::string, Assumptions>> assumptions{{"overlap", Assumptions{}},
-                                                                     {"no overlap", no_overlap},
-                                                                     {"no contention", no_contention},
-                                                                     {"flat rings", flat_rings},
-                                                                     {"versions of weights", versions},
-                                                                     {"ideal", ideal_assumptions()}};
+  const std::vector<std::pair<std::string, Assumptions>> assumptions{
+      {"overlap", Assumptions{}}, {"no overlap", no_overlap},        {"no contention", no_contention},
+      {"flat rings", flat_rings}, {"versions of weights", versions}, {"ideal", ideal_assumptions()}};
   std::size_t turn = 0;
   for (const Model& model : some_models()) {
     for (const auto& [devices, batch] : sizes) {
