@@ -122,6 +122,23 @@ class LayerAssignment {
     return best.plan;
   }
 
+  [[nodiscard]] std::vector<bool> all_states() const { return std::vector<bool>(states_.size(), true); }
+  /// Returns the states whose meshes have the most time in a plan.
+  [[nodiscard]] std::vector<bool> main_states(const Plan& plan, std::size_t count) const {
+    std::vector<std::pair<double, std::size_t>> times;
+    for (std::size_t state = 0; state < states_.size(); ++state) {
+      double time = 0;
+      for (std::size_t unit = 0; unit < units_.size(); ++unit) {
+        if (mesh_of(plan, units_[unit].first) == states_[state].layout.mesh) time += time_of(unit, state, 1, 0);
+      }
+      times.emplace_back(time, state);
+    }
+    std::stable_sort(times.begin(), times.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::vector<bool> allowed(states_.size(), false);
+    for (std::size_t i = 0; i < std::min(count, times.size()); ++i) allowed[times[i].second] = true;
+    return allowed;
+  }
+
  private:
   /// A plan, and the sum of the times that it was chosen for.
   struct Assigned {
@@ -169,25 +186,6 @@ class LayerAssignment {
     return {*end, plan_of(of_unit), of_unit};
   }
 
- public:
-  [[nodiscard]] std::vector<bool> all_states() const { return std::vector<bool>(states_.size(), true); }
-  /// Returns the states whose meshes have the most time in a plan.
-  [[nodiscard]] std::vector<bool> main_states(const Plan& plan, std::size_t count) const {
-    std::vector<std::pair<double, std::size_t>> times;
-    for (std::size_t state = 0; state < states_.size(); ++state) {
-      double time = 0;
-      for (std::size_t unit = 0; unit < units_.size(); ++unit) {
-        if (mesh_of(plan, units_[unit].first) == states_[state].layout.mesh) time += time_of(unit, state, 1, 0);
-      }
-      times.emplace_back(time, state);
-    }
-    std::stable_sort(times.begin(), times.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-    std::vector<bool> allowed(states_.size(), false);
-    for (std::size_t i = 0; i < std::min(count, times.size()); ++i) allowed[times[i].second] = true;
-    return allowed;
-  }
-
- private:
   /// Finds the units with layers that share weights. Layers of one unit have one mesh. Stages have copies of the weights.
   void find_tied_units() {
     const auto unit_of = [&](int layer) {

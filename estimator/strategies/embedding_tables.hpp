@@ -21,7 +21,7 @@ struct RowFrequency {
   double rows = 0, exponent = 0;
   /// Returns the share of lookups that read the most frequent rows.
   [[nodiscard]] double share_of(double most_frequent) const;
-  /// Returns the number of rows that as many lookups read `times` or more times on average.
+  /// Returns the number of rows that this number of lookups reads `times` or more times on average.
   [[nodiscard]] double rows_read(double lookups, double times) const;
   /// Returns the number of different rows that lookups read: all rows that are read at least once on average, and a row for
   /// each lookup of the others.
