@@ -44,13 +44,14 @@ std::optional<Interval> median_interval(std::span<const double> values, double c
   // probability of fewer than k heads in n coin tosses. This probability is computed in logarithms, because 2^-n underflows.
   const double allowed = (1.0 - confidence) / 2.0;
   const auto n = static_cast<double>(count);
+  double chance = -n * std::log(2.0);  // the logarithm of the probability of k heads
   double below = 0;
   std::size_t rank = 0;
   for (std::size_t k = 0; 2 * (k + 1) <= count; ++k) {
-    const auto tosses = static_cast<double>(k);
-    below += std::exp(std::lgamma(n + 1) - std::lgamma(tosses + 1) - std::lgamma(n - tosses + 1) - n * std::log(2.0));
+    below += std::exp(chance);
     if (below > allowed) break;
     rank = k + 1;
+    chance += std::log((n - static_cast<double>(k)) / static_cast<double>(rank));
   }
   if (rank == 0) return std::nullopt;
   std::vector<double> sorted(values.begin(), values.end());
