@@ -14,14 +14,15 @@ function(ddl_test_program program)
 endfunction()
 
 # ddl_add_test(<name> SOURCES <file>... LIBRARIES <target>... [DEFINITIONS <definition>...] [PROGRAM <target>]
-#              [TIMEOUT <seconds>] [SLOW])
+#              [TIMEOUT <seconds>] [SLOW] [THREADS])
 # Adds a CTest test that runs the test cases of the sources. The test cases are part of PROGRAM, by default the program of the
 # folder, so that a module's tests are compiled and linked once. The label of the test is its top folder (unit, property).
-# SLOW: the test takes seconds and has the label `slow`; `./dev test --quick` leaves slow tests out. CTest reports the test as
+# SLOW: the test takes seconds and has the label `slow`; `./dev test --quick` leaves slow tests out. THREADS: the test starts
+# threads and has the label `threads`; `./dev tsan` runs these tests. CTest reports the test as
 # skipped if all its test cases report that they cannot run (tests/skip.hpp). A case that can be skipped has its own file and
 # test, so that the skip is visible.
 function(ddl_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "SLOW" "TIMEOUT;PROGRAM" "SOURCES;LIBRARIES;DEFINITIONS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "SLOW;THREADS" "TIMEOUT;PROGRAM" "SOURCES;LIBRARIES;DEFINITIONS")
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
   endif()
@@ -43,6 +44,9 @@ function(ddl_add_test name)
   string(REGEX REPLACE "/.*" "" labels "${folder}")
   if(arg_SLOW)
     list(APPEND labels slow)
+  endif()
+  if(arg_THREADS)
+    list(APPEND labels threads)
   endif()
   # Tests must not read the user's own measurements on this machine.
   set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${labels}" SKIP_RETURN_CODE 77
