@@ -193,7 +193,7 @@ TEST_CASE("a single rank sweeps copies within its GPU") {
 }
 
 TEST_CASE("abandoned work owns the data that it uses") {
-  const auto used = std::make_shared<bool>(false);
+  const auto used = std::make_shared<std::atomic<bool>>(false);
   const auto may_end = std::make_shared<std::atomic<bool>>(false);
   CHECK_FALSE(nccl::is_done_within(Seconds(0.02), [used, may_end] {
     while (!*may_end) std::this_thread::yield();

@@ -28,7 +28,7 @@ class Worker {
       }
       work = nullptr;  // the resources of the work are freed before its end is signalled
       const std::lock_guard lock(state->mutex);
-      state->problem = problem;
+      state->problem = std::move(problem);  // the thread that waits frees it
       state->is_done = true;
       state->changed.notify_all();
     }).detach();
@@ -39,8 +39,10 @@ class Worker {
     return state_->changed.wait_for(lock, std::chrono::duration<double>(time.value()), [&] { return state_->is_done; });
   }
   void rethrow() {
-    const std::lock_guard lock(state_->mutex);
-    if (state_->problem) std::rethrow_exception(state_->problem);
+    std::unique_lock lock(state_->mutex);
+    const std::exception_ptr problem = std::exchange(state_->problem, nullptr);
+    lock.unlock();
+    if (problem) std::rethrow_exception(problem);
   }
 
  private:
