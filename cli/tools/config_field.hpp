@@ -100,6 +100,7 @@ enum class ConfigField {
   adapter,  ///< lora, or none
   adapter_rank,
   adapter_layers,  ///< names of the matrices with adapters
+  adapter_dropout,
   base,            ///< format of frozen weights
   main_gradients,  ///< full or half: precision in which gradients are summed
   master_weights,  ///< precision of the master copy of the weights

@@ -36,6 +36,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"model_config.padded_vocab_size", ConfigField::vocabulary},
     weak({"lora_r", ConfigField::adapter, "lora"}),
     {"lora_r", ConfigField::adapter_rank},
+    only_read({"lora_dropout", ConfigField::adapter_dropout}),
     only_read({"lora_query", ConfigField::adapter_layers, "", queries}),
     only_read({"lora_key", ConfigField::adapter_layers, "", keys}),
     only_read({"lora_value", ConfigField::adapter_layers, "", values}),
@@ -56,6 +57,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
 // With several devices, LitGPT uses FSDP. Its full fine-tuning then recomputes all blocks, but no key of a file says so.
 constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"},
                                                   {ConfigField::adapter_layers, "q_proj v_proj"},
+                                                  {ConfigField::adapter_dropout, "0.05"},
                                                   {ConfigField::precision, "bf16"},
                                                   {ConfigField::pure, "yes"},
                                                   {PlanChoice::zero, "3"},

@@ -29,6 +29,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--model_name_or_path", ConfigField::model},
     {"--finetuning_type", ConfigField::adapter, "", types},
     {"--lora_rank", ConfigField::adapter_rank},
+    only_read({"--lora_dropout", ConfigField::adapter_dropout}),
     only_read({"--lora_target", ConfigField::adapter_layers}),
     {"--quantization_bit", ConfigField::base, "", quantized},
     only_read({"--enable_liger_kernel", ConfigField::loss, "linear", fused_heads}),
@@ -73,15 +74,15 @@ constexpr auto harmless = argument_names(
     "--stage", "--do_*", "--dataset*", "--template", "--output_dir", "--overwrite_*", "--num_train_epochs", "--max_steps",
     "--learning_rate", "--lr_*", "--warmup_*", "--logging_*", "--save_*", "--eval_*", "--evaluation_*", "--val_size",
     "--per_device_eval_batch_size", "--preprocessing_*", "--max_samples", "--plot_loss", "--report_to", "--run_name",
-    "--seed", "--ddp_*", "--dataloader_*", "--resume_*", "--trust_remote_code", "--lora_alpha", "--lora_dropout",
-    "--weight_decay", "--max_grad_norm", "--adam_*", "--cache_dir", "--media_dir", "--tokenized_path", "--streaming",
-    "--mix_strategy", "--interleave_*", "--adapter_name_or_path", "--ref_*", "--pref_*", "--kto_*", "--simpo_*",
-    "--reward_*", "--use_swanlab", "--swanlab_*", "--ray_*", "--placement_*", "--resources_*", "--num_workers*",
-    "--upcast_*", "--fp8_backend", "--load_best_*", "--metric_*", "--use_fast_tokenizer", "--split_special_tokens",
-    "--push_*", "--hub_*", "--include_*", "--disable_tqdm", "--use_reentrant_gc", "--rope_scaling", "--train_on_prompt",
-    "--mask_history", "--predict_*", "--compute_accuracy", "--loraplus_*", "--use_rslora", "--create_new_adapter",
-    "--enable_thinking", "--image_*", "--video_*", "--badam_*", "--galore_*", "--apollo_*", "--remove_unused_columns",
-    "--model_revision", "--low_cpu_mem_usage", "--data_seed");
+    "--seed", "--ddp_*", "--dataloader_*", "--resume_*", "--trust_remote_code", "--lora_alpha", "--weight_decay",
+    "--max_grad_norm", "--adam_*", "--cache_dir", "--media_dir", "--tokenized_path", "--streaming", "--mix_strategy",
+    "--interleave_*", "--adapter_name_or_path", "--ref_*", "--pref_*", "--kto_*", "--simpo_*", "--reward_*", "--use_swanlab",
+    "--swanlab_*", "--ray_*", "--placement_*", "--resources_*", "--num_workers*", "--upcast_*", "--fp8_backend",
+    "--load_best_*", "--metric_*", "--use_fast_tokenizer", "--split_special_tokens", "--push_*", "--hub_*", "--include_*",
+    "--disable_tqdm", "--use_reentrant_gc", "--rope_scaling", "--train_on_prompt", "--mask_history", "--predict_*",
+    "--compute_accuracy", "--loraplus_*", "--use_rslora", "--create_new_adapter", "--enable_thinking", "--image_*",
+    "--video_*", "--badam_*", "--galore_*", "--apollo_*", "--remove_unused_columns", "--model_revision",
+    "--low_cpu_mem_usage", "--data_seed");
 
 constexpr auto as_trained = "give the configuration of the training: stage sft or pt, finetuning_type full or lora";
 constexpr auto generates = "it evaluates a model, and trains nothing";

@@ -30,6 +30,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--tuner_type", ConfigField::adapter, "", types},
     {"--sft_type", ConfigField::adapter, "", types},
     {"--lora_rank", ConfigField::adapter_rank},
+    only_read({"--lora_dropout", ConfigField::adapter_dropout}),
+    only_read({"--lora_dropout_p", ConfigField::adapter_dropout}),
     only_read({"--target_modules", ConfigField::adapter_layers}),
     only_read({"--use_liger_kernel", ConfigField::loss, "linear", fused_heads}),
     only_read({"--modules_to_save", ConfigField::trained_modules}),
@@ -56,6 +58,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
 
 constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "lora"},
                                                   {ConfigField::adapter_rank, "8"},
+                                                  // [docs/source_en/Instruction/Command-line-parameters.md]
+                                                  {ConfigField::adapter_dropout, "0.05"},
                                                   {ConfigField::precision, "bf16"},
                                                   // [swift/arguments/base_args/model_args.py, torch_dtype]
                                                   {ConfigField::loaded, "half"},
@@ -75,8 +79,8 @@ constexpr auto programs = argument_names("swift", "swift.cli.main", "swift/cli/m
 
 constexpr auto harmless = argument_names(
     "--dataset*", "--val_dataset", "--split_dataset_ratio", "--output_dir", "--num_train_epochs", "--max_steps",
-    "--learning_rate", "--lr_*", "--warmup_*", "--lora_alpha", "--lora_dropout*", "--eval_*", "--save_*", "--logging_*",
-    "--system", "--dataloader_*", "--model_author", "--model_name", "--report_to", "--seed", "--weight_decay",
+    "--learning_rate", "--lr_*", "--warmup_*", "--lora_alpha", "--eval_*", "--save_*", "--logging_*", "--system",
+    "--dataloader_*", "--model_author", "--model_name", "--report_to", "--seed", "--weight_decay",
     "--per_device_eval_batch_size", "--load_from_cache_file", "--template*", "--columns", "--loss_scale", "--use_hf",
     "--custom_*", "--external_plugins", "--adapters", "--resume_*", "--ddp_*", "--truncation_strategy", "--max_pixels",
     "--create_checkpoint_symlink", "--acc_*", "--metric*", "--max_grad_norm", "--adam_*", "--streaming", "--strict",
@@ -132,11 +136,13 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--train_type", ConfigField::adapter, "", types},
     {"--tuner_type", ConfigField::adapter, "", types},
     {"--lora_rank", ConfigField::adapter_rank},
+    only_read({"--lora_dropout", ConfigField::adapter_dropout}),
     only_read({"--target_modules", ConfigField::adapter_layers}),
     {"--max_length", ConfigField::sequence},
 });
 constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"},
                                                   {ConfigField::adapter_rank, "8"},
+                                                  {ConfigField::adapter_dropout, "0.05"},
                                                   {ConfigField::precision, "bf16"},
                                                   {ConfigField::micro_batch, "1"},
                                                   {ConfigField::global_batch, "16"},

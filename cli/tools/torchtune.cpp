@@ -37,6 +37,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     only_read(weak({"model.quantize_base", ConfigField::base, "", quantizes})),
     weak({"model.lora_rank", ConfigField::adapter, "lora"}),
     {"model.lora_rank", ConfigField::adapter_rank},
+    only_read({"model.lora_dropout", ConfigField::adapter_dropout}),
     only_read({"model.lora_attn_modules", ConfigField::adapter_layers}),
     only_read({"model.apply_lora_to_mlp", ConfigField::adapter_layers, "", perceptrons}),
     {"tokenizer.max_seq_len", ConfigField::sequence},
@@ -79,10 +80,10 @@ constexpr auto harmless = argument_names(
     "output_dir", "tokenizer*", "checkpointer*", "resume_from_checkpoint", "save_*", "dataset*", "seed", "shuffle",
     "run_val*", "batch_size_val", "optimizer.*", "lr_scheduler*", "loss.*", "epochs", "max_steps_per_epoch",
     "clip_grad_norm", "metric_logger*", "log_*", "device", "profiler*", "model.lora_attn_modules", "model.apply_lora_to_mlp",
-    "model.lora_alpha", "model.lora_dropout", "model.max_seq_len", "model.attn_dropout", "model.norm_eps", "model.rope_base",
-    "model.scale_factor", "model.image_size", "model.vocab_size", "model.num_layers", "model.num_heads",
-    "model.num_kv_heads", "model.embed_dim", "model.intermediate_dim", "tensor_parallel_plan*", "collate_fn",
-    "cudnn_deterministic_mode", "low_cpu_ram", "name", "keep_last_n_checkpoints", "reshard_*", "base_model_path", "packed");
+    "model.lora_alpha", "model.max_seq_len", "model.attn_dropout", "model.norm_eps", "model.rope_base", "model.scale_factor",
+    "model.image_size", "model.vocab_size", "model.num_layers", "model.num_heads", "model.num_kv_heads", "model.embed_dim",
+    "model.intermediate_dim", "tensor_parallel_plan*", "collate_fn", "cudnn_deterministic_mode", "low_cpu_ram", "name",
+    "keep_last_n_checkpoints", "reshard_*", "base_model_path", "packed");
 
 constexpr auto other_model = "name the trained model with --model; the other keys of the file are used";
 constexpr auto no_training = "it trains nothing";

@@ -60,6 +60,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--use_qlora", ConfigField::base, "nf4", four_bits},
     {"--lora_r", ConfigField::adapter_rank},
     {"--lora_rank", ConfigField::adapter_rank},
+    only_read({"--lora_dropout", ConfigField::adapter_dropout}),
     only_read({"--lora_target_modules", ConfigField::adapter_layers}),
     {"--use_llm_lora", ConfigField::adapter_rank},
     only_read({"--lora_modules_to_save", ConfigField::trained_modules}),
@@ -92,7 +93,7 @@ constexpr auto harmless = argument_names(
     "--resume_*", "--push_*", "--hub_*", "--disable_tqdm", "--preprocessing_*", "--local_rank", "--ddp_*",
     "--remove_unused_columns", "--tf32", "--use_fast_tokenizer", "--trust_remote_code", "--low_cpu_mem_usage",
     "--torch_dtype", "--dtype", "--lazy_preprocess", "--chat_template", "--project_name", "--wandb*", "--tracker*",
-    "--with_tracking", "--lora_alpha", "--lora_dropout", "--lora_bias", "--lora_weight_*", "--lora_task_type",
+    "--with_tracking", "--lora_alpha", "--lora_bias", "--lora_weight_*", "--lora_task_type",
     "--gradient_checkpointing_kwargs*", "--fsdp_transformer_*", "--include_*", "--exp_name", "--max_train_samples",
     "--max_eval_samples", "--validation_*", "--template_name", "--tokenize_*", "--task_type", "--final_lr_portion",
     "--prob_map", "--average_tokens_across_devices", "--assistant_only_loss", "--eos_token", "--pad_token", "--hf_*",
@@ -175,6 +176,7 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::sequence, "1024"
                                                   {ConfigField::optimizer, "adamw"},
                                                   {ConfigField::adapter, "none"},
                                                   {ConfigField::adapter_rank, "16"},
+                                                  {ConfigField::adapter_dropout, "0.05"},
                                                   {ConfigField::loaded, "full"},
                                                   {PlanChoice::recompute, "full"}});
 

@@ -16,6 +16,11 @@ bool is_fused_into_readers(std::string_view type) {
   return std::find(types.begin(), types.end(), type) != types.end();
 }
 
+/// Whether a kernel of backward that is fused with none, such as that of a matrix product, reads the tensor from memory.
+bool is_materialized_by(const Model& model, const TensorReader& reader) {
+  return reader.layer >= 0 && !is_fused_into_readers(model.layers[static_cast<std::size_t>(reader.layer)].operation->type());
+}
+
 }  // namespace
 
 void find_recomputed_tensors(const Model& model, ModelFacts& facts) {
@@ -43,9 +48,15 @@ void find_recomputed_tensors(const Model& model, ModelFacts& facts) {
   }
   facts.output_kept_compiled = facts.output_kept;
   for (std::size_t i = 0; i < count; ++i) {
-    for (TensorReader& reader : facts.readers[i]) reader.keeps_compiled = reader.keeps && !recomputed[i];
+    for (TensorReader& reader : facts.readers[i])
+      reader.keeps_compiled = reader.keeps && (!recomputed[i] || is_materialized_by(model, reader));
+  }
+  for (std::size_t i = 0; i < count; ++i) {
     const int owner = facts.storage[i];
-    if (owner >= 0 && recomputed[static_cast<std::size_t>(owner)]) facts.output_kept_compiled[i] = false;
+    if (owner < 0 || !recomputed[static_cast<std::size_t>(owner)]) continue;
+    const std::vector<TensorReader>& readers = facts.readers[static_cast<std::size_t>(owner)];
+    const bool is_kept = std::ranges::any_of(readers, &TensorReader::keeps_compiled);
+    facts.output_kept_compiled[i] = facts.output_kept[i] && is_kept;
   }
 }
 

@@ -115,6 +115,29 @@ enum class AdapterPrecision {
 };
 inline constexpr EnumNames<AdapterPrecision> adapter_precision_names{"half", "fp32", "autocast"};
 
+/// What matrix products with quantized weights keep of their inputs for backward, although frozen weights do not need them.
+enum class QuantizedInputs {
+  none,  ///< nothing
+  /// the input, as bitsandbytes up to 0.43.1 does [bitsandbytes/autograd/_functions.py, MatMul4Bit: `ctx.tensors = (A, B)`,
+  /// which pull request 1270 removed]
+  half,
+  /// a copy of its own in fp32, if that version also computes in fp32 [bitsandbytes/nn/modules.py, set_compute_type]
+  fp32,
+};
+inline constexpr EnumNames<QuantizedInputs> quantized_inputs_names{"none", "half", "fp32"};
+
+/// What attention keeps of its inputs for backward.
+enum class AttentionInputs {
+  own,  ///< queries, keys and values, each in memory of its own
+  /// keys and values in a copy for each head of queries [Hugging Face, transformers, models/llama/modeling_llama.py,
+  /// repeat_kv; pytorch/torchtitan, models/llama3/model.py, repeat_kv; pytorch/torchtune, modules/attention.py, expand]
+  repeated,
+  /// with rotary positions, values as a part of the joined result of one matrix, which therefore stays with queries and keys
+  /// before their rotation [Lightning-AI/litgpt, litgpt/model.py, CausalSelfAttention; transformers, models/gpt_neox]
+  joined,
+};
+inline constexpr EnumNames<AttentionInputs> attention_inputs_names{"own", "repeated", "joined"};
+
 /// How a router's tokens are spread over experts.
 enum class Routing {
   balanced,     ///< each expert gets the same number of tokens, as benchmarks force it
@@ -246,6 +269,8 @@ struct Assumptions {
   /// The kernels of the biases of the last layer of experts. The router's weights multiply these biases and the products.
   ExpertBiases expert_biases = ExpertBiases::fused;
   AdapterPrecision adapters = AdapterPrecision::half;
+  QuantizedInputs quantized_inputs = QuantizedInputs::none;
+  AttentionInputs attention_inputs = AttentionInputs::own;
   SelectiveRecompute selective = SelectiveRecompute::attention;
   std::optional<AttentionKernels> attention;  ///< unset: the kernels that the device's coefficients were fitted to
   /// How the framework runs the optimizer's step. The update of a part of the model is assumed to take the same share of the

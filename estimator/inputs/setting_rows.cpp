@@ -168,6 +168,23 @@ std::span<const SettingRow> setting_rows() {
        .with_ideal = false,
        .launched_by_default = "half",
        .apply = set_optional_assumption<&A::base, BaseWeights>},
+      {.key = "quantized_inputs",
+       .help = "what matrix products with quantized weights keep of their inputs for backward: none, half (the inputs, as "
+               "bitsandbytes up to 0.43.1 does) or fp32 (copies in fp32)",
+       .kind = Kind::name,
+       .names = quantized_inputs_names,
+       .by_software = true,
+       .in_launch_files = InLaunchFiles::irrelevant,
+       .apply = set_assumption<&A::quantized_inputs>},
+      {.key = "attention_inputs",
+       .help =
+           "what attention keeps of its inputs: own (queries, keys and values), repeated (keys and values for each head of "
+           "queries) or joined (the result of the joined matrix, if positions are rotary)",
+       .kind = Kind::name,
+       .names = attention_inputs_names,
+       .by_software = true,
+       .in_launch_files = InLaunchFiles::irrelevant,
+       .apply = set_assumption<&A::attention_inputs>},
       {.key = "master_weights",
        .help = "precision of the master copy of the weights in mixed precision: fp32, half, fp8 or none; default: that of "
                "the mixed precision",

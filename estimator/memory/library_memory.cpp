@@ -82,7 +82,9 @@ ContextBytes context_bytes(const Device& device, bool all_kernels) {
 
 LibraryWorkspace library_workspace(const Device& device) {
   if (!has_libraries(device)) return {};
-  constexpr Bytes small(2 * 4096 * 1024.0 + 8 * 16 * 1024.0), large(32 * mib);
+  // A workspace for each handle: the thread that runs forward has one, and the thread of autograd that runs backward
+  // another.
+  constexpr Bytes small(2 * (2 * 4096 * 1024.0 + 8 * 16 * 1024.0)), large(2 * 32 * mib);
   if (!device.compute_capability) return {small, large};
   const double major = std::floor(*device.compute_capability);
   return major == 9 || major == 10 || major == 12 ? LibraryWorkspace{large, large} : LibraryWorkspace{small, small};

@@ -173,9 +173,10 @@ struct ContextBytes {
   Bytes expected{}, most{};
 };
 [[nodiscard]] ContextBytes context_bytes(const Device& device, bool all_kernels = false);
-/// PyTorch's workspace of cuBLAS: 4096 KiB × 2 and 16 KiB × 8, or 32 MiB for compute capability 9,
-/// 10 and 12 [PyTorch, aten/src/ATen/cuda/CublasHandlePool.cpp, parseChosenWorkspaceSize]. If a
-/// datasheet does not state the capability, the smaller size is assumed.
+/// PyTorch's workspaces of cuBLAS: 4096 KiB × 2 and 16 KiB × 8, or 32 MiB for compute capability 9, 10 and 12, for each
+/// handle; the threads of forward and of autograd's backward have a handle each [PyTorch,
+/// aten/src/ATen/cuda/CublasHandlePool.cpp, parseChosenWorkspaceSize and getCurrentCUDABlasHandle]. If a datasheet does not
+/// state the capability, the smaller size is assumed.
 struct LibraryWorkspace {
   Bytes expected{}, most{};
 };

@@ -188,7 +188,7 @@ class StageRequests {
     (void)sink_.allocate(sent_bytes_, MemoryItem::activations, last_ - 1, count);
     each_repetition([&](const Segment& segment) {
       for (int i = segment.first; i < std::min(segment.last, end); ++i) {
-        const Bytes output = output_of(i);
+        const Bytes output = output_of(i) * (1 - share_again(i));
         const int keeper = keeper_of(i);
         if (output > Bytes{} && keeper >= 0 && keeper < end) (void)sink_.allocate(output, MemoryItem::activations, i, count);
         if (segment.again && !keeps_own(i)) continue;
@@ -365,6 +365,11 @@ class StageRequests {
     return saves_products_ && owner >= first_ && !facts_.again_with_products[index(owner)] &&
            facts_.model->layers[index(owner)].block >= 0;
   }
+  /// Returns the share of a saved output that is recomputed all the same: of queries, keys and values, keys are the second
+  /// of three products.
+  [[nodiscard]] double share_again(int owner) const {
+    return is_saved(owner) ? facts_.model->layers[index(owner)].operation->key_share() : 0;
+  }
   /// Returns whether the memory that a layer of a recomputed block keeps for itself stays from forward to backward.
   [[nodiscard]] bool keeps_own(int layer) const {
     return (is_saved(layer) && facts_.model->layers[index(layer)].operation->is_attention()) || stores_inputs(layer);
@@ -491,8 +496,10 @@ class StageRequests {
       sink_.at(again ? StepPhase::backward : StepPhase::forward, i);
       const std::size_t own = slot(i);
       const bool is_known = again && is_saved(i);
-      if (const Bytes output = output_of(i); output > Bytes{} && !is_known)
-        outputs[own] = sink_.allocate(output, MemoryItem::activations, i);
+      const double share = share_again(i);
+      const Bytes output = output_of(i);
+      if (output > Bytes{} && !is_known) outputs[own] = sink_.allocate(output * (1 - share), MemoryItem::activations, i);
+      if (output > Bytes{} && share > 0) computed_again_[own] = sink_.allocate(output * share, MemoryItem::activations, i);
       Block scratch = sink_.allocate(layer.scratch_forward, MemoryItem::activations, i);
       for (std::size_t k = 0; k < LayerMemory::blocks && !(again && keeps_own(i)); ++k) {
         own_[own][k] = sink_.allocate(kept_block(i, k), MemoryItem::activations, i);
@@ -502,7 +509,9 @@ class StageRequests {
       sink_.free(scratch);
       each_owner(i, again ? segment.first : first_, [&](int owner) {
         const int keeper = again ? inner_keeper_of(owner, segment) : keeper_of(owner);
-        if (keeper < 0 && last_reader_of(owner, again ? segment.last : last_) == i) sink_.free(outputs[slot(owner)]);
+        const bool is_read = last_reader_of(owner, again ? segment.last : last_) == i;
+        if (keeper < 0 && is_read) sink_.free(outputs[slot(owner)]);
+        if (!again && is_read && share_again(owner) > 0) sink_.free(computed_again_[slot(owner)]);
       });
     }
   }
@@ -619,7 +628,8 @@ class StageRequests {
       const int keeper = segment.again ? inner_keeper_of(owner, segment) : last_need_of(owner);
       if (keeper != i) return;
       if (segment.again) {
-        sink_.free((is_saved(owner) ? outputs_ : computed_again_)[slot(owner)]);
+        sink_.free(computed_again_[slot(owner)]);
+        if (is_saved(owner)) sink_.free(outputs_[slot(owner)]);
       } else {
         free_output(owner);
       }

@@ -105,18 +105,23 @@ Bytes kept_by_operators(const ShardContext& context, const LayerShard& shard, co
   return Bytes((kept + wider) * shard.samples);
 }
 
-/// What adapters in fp32 keep for backward in addition: each adapter its own copy of the input, in fp32, or in half
-/// precision if autocast converts it back for the product, and the result of the first product in fp32 [Hugging Face, PEFT,
-/// peft/tuners/lora/layer.py, Linear.forward, _cast_input_dtype]. The frozen base does not need the input itself.
+/// What adapters in fp32 or with dropout keep for backward in addition: each adapter its own copy of the input, in fp32, or
+/// in half precision if autocast converts it back for the product, and the result of the first product in fp32 [Hugging
+/// Face, PEFT, peft/tuners/lora/layer.py, Linear.forward, _cast_input_dtype]. The frozen base does not need the input
+/// itself.
 Bytes copies_of_adapters(const ShardContext& context, const LayerShard& shard, const Kept& local) {
   constexpr double wide = 4, half = 2;
-  const int adapters = context.operation(shard)->adapters();
-  if (adapters == 0 || context.assumptions.adapters == AdapterPrecision::half || !is_mixed(context.plan.precision))
-    return {};
+  const Operation& operation = *context.operation(shard);
+  const int adapters = operation.adapters();
+  const bool drops = operation.drops_adapter_inputs(), is_half = is_mixed(context.plan.precision);
+  const bool is_wide = is_half && context.assumptions.adapters != AdapterPrecision::half;
+  if (adapters == 0 || (!is_wide && !drops)) return {};
   const bool is_autocast =
       casts(context.plan, context.assumptions) || context.assumptions.adapters == AdapterPrecision::autocast;
-  const double copies = static_cast<double>(shard.inputs.front().items()) * (adapters * (is_autocast ? half : wide) - half);
-  return Bytes((copies + (is_autocast ? 0 : local.extra_items * (wide - half))) * shard.samples);
+  const double each = !is_half ? item_bytes(context.plan.precision) : is_wide && !is_autocast ? wide : half;
+  // Without dropout, the input that backward needs anyway is one of the copies.
+  const double copies = static_cast<double>(shard.inputs.front().items()) * (adapters * each - (drops ? 0 : half));
+  return Bytes((copies + (is_wide && !is_autocast ? local.extra_items * (wide - half) : 0)) * shard.samples);
 }
 
 /// The number of frozen weights of a shard in a format that kernels do not read.
@@ -125,6 +130,41 @@ double weights_to_convert(const ShardContext& context, const LayerShard& shard) 
   const bool is_read = base == BaseWeights::half && is_mixed(context.plan.precision);
   const bool converts = base && !is_read && context.facts.is_linear[context.index()] && context.at().block >= 0;
   return converts ? shard.weights * (1 - shard.trained_share) : 0;
+}
+
+/// The inputs that products with quantized weights keep in addition (QuantizedInputs).
+Bytes inputs_of_quantized(const ShardContext& context, const LayerShard& shard) {
+  const QuantizedInputs kept = context.assumptions.quantized_inputs;
+  if (kept == QuantizedInputs::none || !is_quantized(context.assumptions.base) || weights_to_convert(context, shard) <= 0)
+    return {};
+  constexpr double wide = 4;
+  const double each = kept == QuantizedInputs::fp32 ? wide : item_bytes(context.plan.precision);
+  return Bytes(static_cast<double>(shard.inputs.front().items()) * each * shard.samples);
+}
+
+/// What attention keeps of its inputs in addition to queries, keys and values (AttentionInputs).
+Bytes more_attention_inputs(const ShardContext& context, const LayerShard& shard) {
+  const AttentionInputs kind = context.assumptions.attention_inputs;
+  // Recomputation of products saves the results of attention, and recomputes its inputs.
+  const bool is_recomputed =
+      context.plan.recompute == Recompute::selective && context.assumptions.selective == SelectiveRecompute::products;
+  if (kind == AttentionInputs::own || is_recomputed) return {};
+  const Operation& operation = *context.operation(shard);
+  const bool is_rotary = operation.type() == "rotary_embedding", is_repeated = kind == AttentionInputs::repeated;
+  if (is_repeated ? !operation.is_attention() : !is_rotary) return {};
+  const std::vector<int>& inputs = context.at().inputs;
+  const auto reads_matrix = [&] {
+    return inputs.front() >= 0 && context.facts.is_linear[static_cast<std::size_t>(inputs.front())];
+  };
+  if (!is_repeated && !reads_matrix()) return {};
+  const AttributeValues values = operation.attribute_values();
+  const double heads = static_cast<double>(values.integer("heads", 0));
+  const double keys = static_cast<double>(values.integer("kv_heads", 0));
+  const double all = heads + 2 * (keys > 0 ? keys : heads);
+  const double more = is_repeated ? 2 * (keys > 0 ? heads - keys : 0) : all - (keys > 0 ? keys : heads);
+  if (heads <= 0 || more <= 0) return {};
+  const double item = item_bytes(context.plan.precision);
+  return Bytes(static_cast<double>(shard.inputs.front().items()) * more / all * item * shard.samples);
 }
 
 /// Changes the memory of a loss in half precision to that of the framework's cross entropy. `widening`: bytes of an element
@@ -179,6 +219,7 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
     memory.own += kept_by_operators(context, shard, local) + copies_of_adapters(context, shard, local);
     memory.statistics = Bytes((local.statistics * shard.samples + local.batch_statistics) * statistic_bytes);
   }
+  memory.own += inputs_of_quantized(context, shard) + more_attention_inputs(context, shard);
   memory.copies = copies_for_backward(context, shard);
   const auto scratch = [&](Pass pass) {
     return Bytes(operation.scratch_items(pass, shard.inputs, shard.output) * item * shard.samples);

@@ -114,11 +114,13 @@ Variant variant_of(const std::string& name) {
 }
 
 /// Keys in a model's name that select the trained parts of the model, independent of the model's parameters.
-constexpr std::string_view adapter_key = "lora", adapted_key = "lora_layers", trained_key = "trained", frozen_key = "frozen";
+constexpr std::string_view adapter_key = "lora", adapted_key = "lora_layers", dropped_key = "lora_dropout",
+                           trained_key = "trained", frozen_key = "frozen";
 /// With this value of the key `frozen`, no layer is frozen, even if the model's file specifies frozen layers. With this
 /// value of the key `trained`, no layer is trained.
 constexpr std::string_view no_layers = "none";
 constexpr std::int64_t most_adapter_rank = 65536;
+constexpr double most_dropout = 0.99;
 
 /// The key for the document length of packed sequences.
 constexpr std::string_view packed_key = "packed";
@@ -127,7 +129,8 @@ constexpr std::string_view packed_key = "packed";
 constexpr std::string_view input_key = "input";
 
 bool is_of_any_model(std::string_view key) {
-  return key == adapter_key || key == adapted_key || key == trained_key || key == frozen_key || key == packed_key;
+  return key == adapter_key || key == adapted_key || key == dropped_key || key == trained_key || key == frozen_key ||
+         key == packed_key;
 }
 
 /// Splits a list of layer names, such as `qkv+projection`.
@@ -153,6 +156,10 @@ TrainedParts trained_parts_of(const YamlNode& root, const std::optional<YamlNode
   if (const auto adapted = find(adapted_key)) {
     if (!parts.adapter_rank) adapted->fail("lora_layers needs lora", "give the rank of the adapters: @lora=16");
     parts.adapted = names_in(*adapted);
+  }
+  if (const auto dropped = find(dropped_key)) {
+    if (!parts.adapter_rank) dropped->fail("lora_dropout needs lora", "give the rank of the adapters: @lora=16");
+    parts.drops_inputs = dropped->number(0, most_dropout) > 0;
   }
   if (const auto trained = find(trained_key)) {
     parts.none = trained->text() == no_layers && !parts.adapter_rank;

@@ -28,6 +28,7 @@ class FullyConnected final : public Operation {
     std::int64_t keys = 0;     ///< channels of keys, and of values, that follow the queries; 0: a single matrix
     std::int64_t adapter = 0;  ///< the rank of adapters; 0: no adapter
     unsigned adapted = 0;      ///< bits of the modules with adapters; 0: one adapter for the whole matrix
+    bool drops = false;        ///< each adapter has a dropout before its first matrix
   };
   FullyConnected(const Sizes& sizes, bool bias, std::string tied)
       : features_(sizes.features),
@@ -146,15 +147,24 @@ class FullyConnected final : public Operation {
   std::span<const std::string_view> modules() const override {
     return sizes_.keys > 0 ? std::span<const std::string_view>(module_names) : std::span<const std::string_view>();
   }
-  std::shared_ptr<const Operation> with_adapter(std::int64_t rank, unsigned adapted) const override {
+  double key_share() const override { return real(sizes_.keys) / real(features_); }
+  std::shared_ptr<const Operation> with_adapter(std::int64_t rank, unsigned adapted, bool drops) const override {
     Sizes sizes = sizes_;
     sizes.adapter = rank;
     sizes.adapted = sizes.keys > 0 ? adapted : 0;
+    sizes.drops = drops;
     return std::make_shared<FullyConnected>(sizes, bias_, tied_);
   }
   int adapters() const override { return static_cast<int>(adapted(features_).size()); }
-  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
-    return {.input = true, .extra_items = real(output.positions()) * real(adapter_) * adapters()};
+  bool drops_adapter_inputs() const override { return adapter_ > 0 && sizes_.drops; }
+  /// With dropout, each adapter keeps a mask and its own input, which the framework adds in its precision [Hugging Face,
+  /// PEFT, peft/tuners/lora/layer.py: `lora_B(lora_A(dropout(x)))`]. The frozen matrix does not need the input.
+  Kept kept(std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    const double masks = drops_adapter_inputs() ? real(inputs.front().items()) * adapters() : 0;
+    return {.input = !drops_adapter_inputs(),
+            .mask_items = masks,
+            .extra_items = real(output.positions()) * real(adapter_) * adapters(),
+            .noise_items = masks};
   }
   /// Returns an operation outside of a model, which has weights of its own.
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
@@ -176,6 +186,7 @@ class FullyConnected final : public Operation {
     AttributeValues values;
     if (adapter_ == 0) return values;
     values.add("adapter", adapter_);
+    if (sizes_.drops) values.add("drops", true);
     if (sizes_.adapted == 0) return values;
     values.add("keys", sizes_.keys);
     if (sizes_.adapted != every_module) values.add("adapted", std::int64_t{sizes_.adapted});
@@ -265,6 +276,7 @@ std::shared_ptr<const Operation> read_fully_connected(const Attributes& attribut
     attributes.fail("keys", fmt::format("{} features leave no queries before {} of keys and as many of values",
                                         sizes.features, sizes.keys));
   }
+  sizes.drops = attributes.find_boolean("drops").value_or(false);
   const std::int64_t adapted = attributes.find_integer("adapted", 0, every_module).value_or(every_module);
   if (sizes.keys > 0) sizes.adapted = static_cast<unsigned>(adapted);
   return std::make_shared<FullyConnected>(sizes, attributes.find_boolean("bias").value_or(true),

@@ -263,13 +263,19 @@ class Operation {
   /// Returns the names of the matrices that the operation joins into one, as other libraries name them: `q_proj`, `k_proj`
   /// and `v_proj`. Empty if the operation is a single matrix, or none.
   [[nodiscard]] virtual std::span<const std::string_view> modules() const { return {}; }
+  /// Returns the share of the output that are keys, if queries, keys and values have a matrix each.
+  [[nodiscard]] virtual double key_share() const { return 0; }
   /// Returns the same operation with low-rank adapters, which are trained in place of the matrix; null if there is no
-  /// matrix. `adapted`: the modules() with an adapter, by their bits; 0: one adapter for the joined matrix.
-  [[nodiscard]] virtual std::shared_ptr<const Operation> with_adapter(std::int64_t /*rank*/, unsigned /*adapted*/) const {
+  /// matrix. `adapted`: the modules() with an adapter, by their bits; 0: one adapter for the joined matrix. `drops`: each
+  /// adapter reads the input behind a dropout of its own.
+  [[nodiscard]] virtual std::shared_ptr<const Operation> with_adapter(std::int64_t /*rank*/, unsigned /*adapted*/,
+                                                                      bool /*drops*/) const {
     return nullptr;
   }
   /// Returns the number of adapters.
   [[nodiscard]] virtual int adapters() const { return 0; }
+  /// Returns whether each adapter has a dropout, so that it keeps an input of its own for backward.
+  [[nodiscard]] virtual bool drops_adapter_inputs() const { return false; }
   /// Returns the same operation for a rank of a context split that has one of `parts` equal shards of the tokens, and needs
   /// keys and values of all tokens; null if the operation does not support a context split.
   [[nodiscard]] virtual std::shared_ptr<const Operation> in_contexts(std::int64_t /*parts*/) const { return nullptr; }

@@ -41,7 +41,7 @@ std::span<const OperationKind> operation_kinds() {
       {"fourier_mixing", "blocks", {"blocks"}, read_fourier_mixing},
       {"fully_connected",
        "features",
-       {"features", "bias", "tied", "experts", "keys", "adapter", "adapted"},
+       {"features", "bias", "tied", "experts", "keys", "adapter", "adapted", "drops"},
        read_fully_connected},
       {"gated_delta",
        "",

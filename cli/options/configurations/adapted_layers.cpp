@@ -105,8 +105,6 @@ std::vector<std::string> adapted_modules(const Configuration& read) {
   return modules;
 }
 
-}  // namespace
-
 std::string adapted_layers(const Configuration& read, const std::string& model, std::vector<std::string>& warnings) {
   const std::vector<std::string> modules = adapted_modules(read);
   const auto is_all = [](const std::string& module) { return is_word_of("all all-linear true auto none null", module); };
@@ -132,6 +130,13 @@ std::string adapted_layers(const Configuration& read, const std::string& model, 
     }
   }
   return fmt::format("@lora_layers={}", fmt::join(names, "+"));
+}
+
+}  // namespace
+
+std::string adapter_parts(const Configuration& read, const std::string& model, std::vector<std::string>& warnings) {
+  const std::string rate = read.dropout_rate(ConfigField::adapter_dropout);
+  return adapted_layers(read, model, warnings) + (rate == "0" ? std::string() : "@lora_dropout=" + rate);
 }
 
 }  // namespace ddl

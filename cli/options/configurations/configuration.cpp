@@ -66,6 +66,16 @@ std::optional<std::int64_t> Configuration::number(RunField field, std::int64_t l
   throw fact->from->error(message, "write it in digits");
 }
 
+std::string Configuration::dropout_rate(RunField field) const {
+  const std::string text = word(field);
+  if (text.empty() || text == "null") return "0";
+  char* end = nullptr;
+  const double rate = std::strtod(text.c_str(), &end);
+  if (end != text.c_str() + text.size() || !(rate >= 0 && rate < 1))
+    fail({field}, fmt::format("{} is not a dropout rate", quote(text)), "write a number from 0 to less than 1");
+  return rate == 0 ? "0" : fmt::format("{}", rate);
+}
+
 void Configuration::fail(std::initializer_list<RunField> fields, const std::string& message, const std::string& hint) const {
   for (const RunField field : fields) {
     const Fact* fact = find(field);

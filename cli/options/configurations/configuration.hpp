@@ -62,6 +62,9 @@ class Configuration {
   /// Returns the value of a field as a number. Throws Error at the position of the value if the
   /// value is not a whole number in the range.
   [[nodiscard]] std::optional<std::int64_t> number(RunField field, std::int64_t low, std::int64_t high) const;
+  /// Returns the value of a field as a dropout rate of a model's name: `0.1`. `0` if the field has no value. Throws Error at
+  /// the position of the value if it is not a rate.
+  [[nodiscard]] std::string dropout_rate(RunField field) const;
   /// Throws Error at the position of the first field in `fields` that the file sets.
   [[noreturn]] void fail(std::initializer_list<RunField> fields, const std::string& message, const std::string& hint) const;
   /// Throws Error for the first argument that is refused or unusable, unless an option on the

@@ -164,15 +164,7 @@ class SizedModel {
     return attention.empty() ? read_.word(ConfigField::implementation) != "unfused" : attention == "fused";
   }
 
-  [[nodiscard]] std::string dropout(RunField field) const {
-    const std::string text = read_.word(field);
-    if (text.empty()) return "0";
-    char* end = nullptr;
-    const double rate = std::strtod(text.c_str(), &end);
-    if (end != text.c_str() + text.size() || !(rate >= 0 && rate < 1))
-      read_.fail({field}, fmt::format("{} is not a dropout rate", quote(text)), "write a number from 0 to less than 1");
-    return rate == 0 ? "0" : fmt::format("{}", rate);
-  }
+  [[nodiscard]] std::string dropout(RunField field) const { return read_.dropout_rate(field); }
 
   /// Number of channels of a head that rotary positions rotate.
   [[nodiscard]] std::int64_t turned() const {

@@ -128,7 +128,7 @@ class Options {
     const auto rank = read_.number(ConfigField::adapter_rank, 0, most_adapter_rank);
     if (rank && *rank == 0) return;
     if (rank) {
-      all_.study.model += fmt::format("@lora={}{}", *rank, adapted_layers(read_, all_.study.model, all_.warnings));
+      all_.study.model += fmt::format("@lora={}{}", *rank, adapter_parts(read_, all_.study.model, all_.warnings));
     } else if (read_.word(ConfigField::adapter) == "lora") {
       read_.fail({ConfigField::adapter}, "the rank of the adapters is not given", "write --model NAME@lora=16");
     }

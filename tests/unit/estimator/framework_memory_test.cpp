@@ -169,23 +169,51 @@ TEST_CASE("eager operators may keep more than their inputs only with adapters, o
   CHECK(more("@kv_heads=4@lora=4") == Approx(22));
 }
 
+/// Returns the bytes of activations of two layers with adapters of queries and values, for four samples of 32 tokens.
+double kept_with_adapters(const Assumptions& assumptions, const std::string& changes = "") {
+  const OwnedJob owned(load_model("llama@layers=2@hidden=64@heads=4@feed_forward=128@vocabulary=100@tokens=32@lora=4"
+                                  "@lora_layers=q_proj+v_proj" +
+                                  changes),
+                       nodes_of_four(), assumptions, 1000, std::nullopt, Precision::bf16);
+  Plan plan;
+  plan.global_batch = 4;
+  plan.precision = Precision::bf16;
+  return Estimator(owned.job).estimate(plan).memory.activations.value();
+}
+constexpr double adapted_positions = 2 * 4 * 32;
+
 TEST_CASE("each adapter in fp32 keeps a copy of its input, and autocast keeps the copy in half precision") {
   const auto kept = [](AdapterPrecision adapters) {
     Assumptions assumptions;
     assumptions.adapters = adapters;
-    const OwnedJob owned(load_model("llama@layers=2@hidden=64@heads=4@feed_forward=128@vocabulary=100@tokens=32@lora=4"
-                                    "@lora_layers=q_proj+v_proj"),
-                         nodes_of_four(), assumptions, 1000, std::nullopt, Precision::bf16);
-    Plan plan;
-    plan.global_batch = 4;
-    plan.precision = Precision::bf16;
-    return Estimator(owned.job).estimate(plan).memory.activations.value();
+    return kept_with_adapters(assumptions);
   };
   using enum AdapterPrecision;
-  // Two layers of two adapters, four samples of 32 tokens, 64 channels, rank 4. The copies replace the input.
-  const double positions = 2 * 4 * 32;
-  CHECK(kept(fp32) - kept(half) == Approx(positions * (64 * (2 * 4 - 2) + 2 * 4 * 2)).epsilon(0.02));
-  CHECK(kept(autocast) - kept(half) == Approx(positions * 64 * (2 * 2 - 2)).epsilon(0.02));
+  // Two layers of two adapters, 64 channels, rank 4. The copies replace the input.
+  CHECK(kept(fp32) - kept(half) == Approx(adapted_positions * (64 * (2 * 4 - 2) + 2 * 4 * 2)).epsilon(0.02));
+  CHECK(kept(autocast) - kept(half) == Approx(adapted_positions * 64 * (2 * 2 - 2)).epsilon(0.02));
+}
+
+TEST_CASE("with dropout, each adapter keeps an input of its own and a mask of one byte an element") {
+  // The input that adapters without dropout share is not kept.
+  const double more = 2 * 64 * (2 + 1) - 64 * 2;
+  CHECK(kept_with_adapters({}, "@lora_dropout=0.1") - kept_with_adapters({}) ==
+        Approx(adapted_positions * more).epsilon(0.02));
+  CHECK(kept_with_adapters({}, "@lora_dropout=0") == kept_with_adapters({}));
+}
+
+TEST_CASE("products with quantized weights may keep their inputs, or copies of them in fp32") {
+  const auto kept = [](QuantizedInputs inputs) {
+    Assumptions assumptions;
+    assumptions.base = BaseWeights::nf4;
+    assumptions.quantized_inputs = inputs;
+    return kept_with_adapters(assumptions);
+  };
+  // Inputs of queries, keys and values, of the projection, and of gate, up and down.
+  const double items = adapted_positions * (4 * 64 + 128);
+  using enum QuantizedInputs;
+  CHECK(kept(half) - kept(none) == Approx(items * 2).epsilon(0.02));
+  CHECK(kept(fp32) - kept(none) == Approx(items * 4).epsilon(0.02));
 }
 
 TEST_CASE("a TPU has neither communicators of a library nor a driver context") {

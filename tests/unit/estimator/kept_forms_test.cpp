@@ -77,13 +77,30 @@ TEST_CASE("frozen norms keep no normalized input") {
   CHECK(difference == Approx(norms + activations - tokens * hidden * half));
 }
 
-TEST_CASE("compiled code keeps neither outputs of norms, nor activations, nor the product of both") {
+TEST_CASE("compiled code keeps what matrix products read in backward, and no other activation") {
+  // A block of torch.compile (PyTorch 2.15) saves its input, both normalized inputs, queries, keys, values, the results of
+  // attention, its projection, gate and up, and the product of the last two, as fused kernels do.
   Assumptions compiled = fused_kernels();
   compiled.recomputes_elementwise = true;
-  const double norms = (2 * layers + 1) * tokens * hidden * half;
-  const double products = layers * tokens * feed_forward * half;
-  CHECK(kept(gated_llama(), kept_samples(), fused_kernels()) - kept(gated_llama(), kept_samples(), compiled) ==
-        Approx(norms + products));
+  CHECK(kept(gated_llama(), kept_samples(), compiled) == Approx(kept(gated_llama(), kept_samples(), fused_kernels())));
+  // The activation between gate and up is read by an elementwise kernel alone, which recomputes it.
+  compiled.fusing = {};
+  CHECK(kept(gated_llama(), kept_samples(), {}) - kept(gated_llama(), kept_samples(), compiled) ==
+        Approx(layers * tokens * feed_forward * half));
+}
+
+TEST_CASE("attention may keep keys and values for each head of queries, or the joined result of one matrix") {
+  Assumptions repeated, joined;
+  repeated.attention_inputs = AttentionInputs::repeated;
+  joined.attention_inputs = AttentionInputs::joined;
+  const std::string grouped = "llama@layers=3@hidden=64@heads=4@kv_heads=1@feed_forward=128@vocabulary=100@tokens=32";
+  // Three heads of 16 channels more, of keys and of values.
+  CHECK(kept(grouped, kept_samples(), repeated) - kept(grouped, kept_samples(), {}) ==
+        Approx(layers * tokens * 2 * 3 * 16 * half));
+  CHECK(kept(gated_llama(), kept_samples(), repeated) == kept(gated_llama(), kept_samples(), {}));
+  // Queries and keys before their rotation stay beside values.
+  CHECK(kept(gated_llama(), kept_samples(), joined) - kept(gated_llama(), kept_samples(), {}) ==
+        Approx(layers * tokens * 2 * hidden * half));
 }
 
 TEST_CASE("gated activations keep their inputs in fp8 if the software stores them so") {
@@ -111,9 +128,9 @@ TEST_CASE("selective recomputation of products saves products and attention, and
   plan.recompute = Recompute::selective;
   Plan full = plan;
   full.recompute = Recompute::full;
-  // The products of a block are qkv, projection, gate, up and down, of which the first, third and fifth are saved. Attention
-  // saves its output, and one number of 4 bytes for each head.
-  const double saved = 3 * hidden + feed_forward + hidden + hidden;
+  // The products of a block are queries, keys, values, projection, gate, up and down, of which the first, third, fifth and
+  // seventh are saved. Attention saves its output, and one number of 4 bytes for each head.
+  const double saved = 2 * hidden + feed_forward + hidden + hidden;
   const double statistics = 4 * 4;
   CHECK(kept(gated_llama(), plan, products) - kept(gated_llama(), full, products) ==
         Approx(layers * tokens * (saved * half + statistics)));

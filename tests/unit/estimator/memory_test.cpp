@@ -103,10 +103,10 @@ TEST_CASE("a stage that keeps sent tensors has its output once for each micro-ba
   CHECK(kept(2, 4, true) == kept(2, 4, false));
 }
 
-TEST_CASE("the workspace of cuBLAS follows from the compute capability") {
-  // By PyTorch's CublasHandlePool.cpp, the workspace is 2 · 4096 KiB + 8 · 16 KiB below compute capability 9.0, and 32 MiB
-  // from 9.0 on.
-  constexpr double small = 8519680, large = 33554432;
+TEST_CASE("the workspaces of cuBLAS follow from the compute capability") {
+  // By PyTorch's CublasHandlePool.cpp, a workspace is 2 · 4096 KiB + 8 · 16 KiB below compute capability 9.0, and 32 MiB
+  // from 9.0 on. Each of the two threads of a step has one.
+  constexpr double small = 2 * 8519680, large = 2 * 33554432;
   const auto range = [](std::optional<double> capability, double bandwidth = 2e12) {
     Device device;
     device.memory_bandwidth = Bandwidth(bandwidth);

@@ -56,6 +56,18 @@ TEST_CASE("queries, keys and values have an adapter each, unless the library joi
         std::string::npos);
 }
 
+TEST_CASE("adapters may have a dropout, which has no weights") {
+  const Model dropped = load_model("llama3-8b@lora=16@lora_dropout=0.05"), none = load_model("llama3-8b@lora=16");
+  CHECK(dropped.parameters() == none.parameters());
+  CHECK(layer_of(dropped, "layer0.qkv").operation->drops_adapter_inputs());
+  CHECK(!layer_of(dropped, "head").operation->drops_adapter_inputs());
+  CHECK(!layer_of(load_model("llama3-8b@lora=16@lora_dropout=0"), "layer0.qkv").operation->drops_adapter_inputs());
+  CHECK(error_of([] { static_cast<void>(load_model("llama3-8b@lora_dropout=0.1")); }).find("lora_dropout needs lora") !=
+        std::string::npos);
+  CHECK(error_of([] { static_cast<void>(load_model("llama3-8b@lora=8@lora_dropout=1.5")); }).find("lora_dropout") !=
+        std::string::npos);
+}
+
 TEST_CASE("each expert has a separate adapter") {
   const Model mixture = load_model("mixtral-8x7b@lora=8@lora_layers=down");
   CHECK(mixture.trained_parameters() == 32 * 8 * 8 * (14336 + 4096));
