@@ -56,7 +56,9 @@ void act_on_scores(Translation& translation, const onnx::NodeProto& node, const 
   Value value = scores;
   if (other.is_network()) translation.graph().fail(node, "attention scores are combined with another activation");
   const std::string& kind = node.op_type();
-  if (scores.scores->normalized && !(kind == "Mul" || kind == "Div")) {
+  // PyTorch replaces the weights of a token that attends to no token, which are not numbers, by zeros.
+  const bool keeps_weights = kind == "Mul" || kind == "Div" || kind == "Where";
+  if (scores.scores->normalized && !keeps_weights) {
     translation.graph().fail(node, "weights of an attention are changed after the softmax");
   }
   auto changed = std::make_shared<Scores>(*scores.scores);
@@ -197,6 +199,16 @@ void translate_softmax(Translation& translation, const onnx::NodeProto& node) {
   const TensorShape shape = translation.network().shape(view.tensor);
   view.tensor = translation.add_layer(node, {.operation = "softmax", .inputs = {view.tensor}, .shape = shape}, "softmax");
   translation.set_view(node, std::move(view));
+}
+
+/// Translates a test of attention scores, whose result selects scores. The tests of other tensors are not layers.
+void translate_test(Translation& translation, const onnx::NodeProto& node) {
+  const Value& value = translation.input(node, 0);
+  if (!value.scores) {
+    translation.not_understood(node, "a test of elements is supported on attention scores only");
+    return;
+  }
+  translation.set_output(node, {.kind = Value::Kind::side, .shape = sizes_of(value.view)});
 }
 
 /// Translates a mask of attention that selects, for each score, the score or a large negative number.
