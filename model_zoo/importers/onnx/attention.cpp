@@ -206,6 +206,7 @@ void finish(Translation& translation, const onnx::NodeProto& node, const Value& 
   }
   const std::int64_t tokens = size_of(parts.queries.dimensions[rank - 2]);
   const bool has_windows = tokens < positions_in(parts.queries);
+  if (has_windows && scores.has_soft_cap) translation.graph().fail(node, "a tanh limits the scores of windows");
   if (has_windows && (kv_heads != heads || size_of(parts.values.dimensions[rank - 2]) != tokens ||
                       positions_in(parts.keys) != positions_in(parts.queries))) {
     translation.graph().fail(node, "queries, keys and values have different windows or heads");
@@ -221,10 +222,14 @@ void finish(Translation& translation, const onnx::NodeProto& node, const Value& 
     layer.inputs = {packed(translation, node, {parts.queries}, heads * size),
                     packed(translation, node, {parts.keys, parts.values}, keys_and_values)};
   }
+  for (const int input : layer.inputs) {
+    if (!network.shape(input).sequence) translation.graph().fail(node, "a single token attends, or is attended to");
+  }
   layer.shape = network.shape(layer.inputs.front());
   layer.shape.channels = heads * size;
   if (kv_heads != heads) layer.set("kv_heads", fmt::to_string(kv_heads));
   if (scores.causal) layer.set("causal", "yes");
+  if (scores.has_soft_cap) layer.set("soft_cap", "yes");
   if (scores.dropout > 0) layer.set("dropout", fmt::format("{:.6g}", scores.dropout));
 
   View view = translation.with_tokens(parts.queries);

@@ -78,6 +78,15 @@ void act_on_scores(Translation& translation, const onnx::NodeProto& node, const 
 }  // namespace
 
 void translate_function(Translation& translation, const onnx::NodeProto& node) {
+  if (const Value& input = translation.input(node, 0);
+      input.scores && node.op_type() == "Tanh" && !input.scores->normalized) {
+    Value capped = input;
+    auto scores = std::make_shared<Scores>(*input.scores);
+    scores->has_soft_cap = true;
+    capped.scores = std::move(scores);
+    translation.set_output(node, std::move(capped));
+    return;
+  }
   const Value base = function_input(translation, node, translation.input(node, 0));
   set_function(translation, node, base, made(applied(node, base.function)), base.operators);
 }

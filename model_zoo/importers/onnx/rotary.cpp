@@ -32,7 +32,7 @@ class Path {
   /// Returns whether all paths from the tensor lead to the rotated tensor. `depth`: the number of nodes before the tensor.
   bool follow(const std::string& tensor, int depth = 0) {
     constexpr int most_nodes = 12;
-    if (tensor == rotated_) return depth > 0;
+    if (before_casts(producers_, tensor) == rotated_) return depth > 0;
     const auto found = producers_.find(tensor);
     if (found == producers_.end() || depth > most_nodes || graph_.uses(tensor) != 1) return false;
     const onnx::NodeProto& node = *found->second;

@@ -113,6 +113,29 @@ TEST_CASE("attention may read keys and values of a shorter sequence") {
   CHECK(model.macs() == 16 * 8 * 8 + 4 * 8 * 8 * 4 + 2 * 4 * 8 * 8 + 2 * 16 * 4 * 8);
 }
 
+// DINOv2 with registers puts trained tokens between the class token and the patches.
+TEST_CASE("trained tokens may stand inside a sequence") {
+  const Model model = import_text(
+      "g (float[N,6,8] x, float[8,8] w, float[1,4,8] registers) => (float[N,10,8] y) { h = MatMul(x, w) zero = "
+      "Constant<value = "
+      "int64[1] {0}>() one = Constant<value = int64[1] {1}>() six = Constant<value = int64[1] {6}>() a = Slice(h, zero, "
+      "one, "
+      "one) b = Slice(h, one, six, one) y = Concat<axis = 1>(a, registers, b) }");
+  CHECK(operations_of(model) == "fc class_token class_token class_token class_token");
+  CHECK(model.parameters() == 8 * 8 + 4 * 8);
+}
+
+// Gemma 2 limits scores: cap · tanh(scores / cap).
+TEST_CASE("a tanh of attention scores is a soft cap") {
+  const Import imported = import_graph(
+      "g (float[N,6,8] x, float[8,8] w) => (float[N,6,8] y) { q = MatMul(x, w) s = Constant<value = int64[4] {-1, 6, 2, "
+      "4}>() r = "
+      "Reshape(q, s) h = Transpose<perm = [0, 2, 1, 3]>(r) k = Transpose<perm = [0, 2, 3, 1]>(r) a = MatMul(h, k) cap = "
+      "Constant<value = float {50.0}>() d = Div(a, cap) e = Tanh(d) f = Mul(e, cap) p = Softmax(f) o = MatMul(p, h) t = "
+      "Transpose<perm = [0, 2, 1, 3]>(o) z = Constant<value = int64[3] {-1, 6, 8}>() y = Reshape(t, z) }");
+  CHECK(imported.model_file.find("soft_cap: yes") != std::string::npos);
+}
+
 // Swin divides 16 tokens into windows of four, and adds a mask to the scores of shifted windows.
 TEST_CASE("attention in windows is window attention") {
   const std::string graph =
