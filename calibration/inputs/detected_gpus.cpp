@@ -1,8 +1,6 @@
 #include "calibration/inputs/detected_gpus.hpp"
 
 #include <algorithm>
-#include <cctype>
-#include <charconv>
 #include <chrono>
 #include <map>
 #include <set>
@@ -13,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "calibration/inputs/tool_text.hpp"
 #include "core/program_output.hpp"
 
 namespace ddl {
@@ -22,42 +21,90 @@ using namespace std::chrono_literals;
 
 constexpr auto tool_patience = 10s;
 
-std::string_view tool_text(std::string_view text) {
-  constexpr std::string_view blanks = " \t\r\n|";
-  const std::size_t first = text.find_first_not_of(blanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
-}
-
-std::vector<std::string_view> tool_parts(std::string&& text, char sign) = delete;  // the parts would outlive the text
-std::vector<std::string_view> tool_parts(std::string_view text, char sign) {
-  std::vector<std::string_view> parts;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find(sign, at), text.size());
-    parts.push_back(tool_text(text.substr(at, end - at)));
-    at = end + 1;
+/// Lines of `name, memory in MiB`, as nvidia-smi and hl-smi print them.
+ListedGpus named_lines(std::string_view text) {
+  ListedGpus listed;
+  for (const std::string_view line : tool_parts(text, '\n')) {
+    const std::size_t comma = line.rfind(',');
+    if (comma == std::string_view::npos) continue;
+    const auto memory = tool_number(tool_text(line.substr(comma + 1)));
+    listed.emplace_back(tool_text(line.substr(0, comma)),
+                        memory ? std::optional(static_cast<std::int64_t>(*memory)) : std::nullopt);
   }
-  return parts;
+  return listed;
 }
 
-std::string lower_case_of(std::string_view text) {
-  std::string letters(text);
-  for (char& c : letters) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return letters;
+/// rocm-smi's CSV: a line of column names, and a line per card.
+ListedGpus rocm_lines(std::string_view text) {
+  ListedGpus listed;
+  std::optional<std::size_t> series, memory;
+  for (const std::string_view line : tool_parts(text, '\n')) {
+    const std::vector<std::string_view> cells = tool_parts(line, ',');
+    if (lower_case_of(cells.front()) == "device") {
+      for (std::size_t i = 0; i < cells.size(); ++i) {
+        if (lower_case_of(cells[i]) == "card series") series = i;
+        if (lower_case_of(cells[i]) == "vram total memory (b)") memory = i;
+      }
+    } else if (series && cells.size() > *series && lower_case_of(cells.front()).starts_with("card")) {
+      const auto bytes = memory && cells.size() > *memory ? tool_number(cells[*memory]) : std::nullopt;
+      listed.emplace_back(cells[*series], bytes ? std::optional(static_cast<std::int64_t>(*bytes / 0x1p20)) : std::nullopt);
+    } else if (const std::size_t at = lower_case_of(line).find("card series:"); at != std::string::npos) {
+      // Without CSV: `GPU[0] : Card series: AMD Instinct MI210`
+      listed.emplace_back(tool_text(line.substr(at + std::string_view("card series:").size())), std::nullopt);
+    }
+  }
+  return listed;
 }
 
-std::optional<double> tool_number(std::string_view text) {
-  double number = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (problem != std::errc() || end == text.data() || !(number >= 0 && number < 1e15)) return std::nullopt;
-  return number;
+/// The text after the first `key:` of each line, as amd-smi and xpu-smi print it, and the memory that follows a name.
+ListedGpus keyed_lines(std::string_view text, std::string_view key, std::string_view memory_key) {
+  ListedGpus listed;
+  for (const std::string_view line : tool_parts(text, '\n')) {
+    const auto value_of = [&](std::string_view name) -> std::string_view {
+      const std::size_t at = line.find(name);
+      return at == std::string_view::npos ? std::string_view() : tool_text(line.substr(at + name.size()));
+    };
+    if (const std::string_view name = value_of(key); !name.empty()) listed.emplace_back(name, std::nullopt);
+    if (memory_key.empty() || listed.empty() || listed.back().second) continue;
+    if (const auto mebibytes = tool_number(value_of(memory_key)))
+      listed.back().second = static_cast<std::int64_t>(*mebibytes);
+  }
+  return listed;
 }
 
-/// Devices one by one: name and memory in MiB.
-using Listed = std::vector<std::pair<std::string, std::optional<std::int64_t>>>;
+bool is_numbered_gpu(std::string_view word) {
+  return word.size() > 3 && word.starts_with("GPU") && word.find_first_not_of("0123456789", 3) == std::string::npos;
+}
 
-/// The most frequent device, and a description of the others.
-std::optional<DetectedGpus> counted_gpus(const Listed& listed, std::string maker, std::string tool) {
+/// Words of a GPU's name without the vendor and the size of its memory.
+struct GpuWords {
+  std::set<std::string> chip;
+  std::string form;  ///< `pcie`, `nvl`, `dgxs`; empty for SXM modules, and for GPUs of one form
+};
+GpuWords words_of_gpu(const std::string& name) {
+  std::string letters = lower_case_of(name);
+  std::replace_if(
+      letters.begin(), letters.end(), [](char c) { return c == '-' || c == '(' || c == ')'; }, ' ');
+  GpuWords found;
+  for (const std::string_view part : words_in(letters)) {
+    const std::string word(part);
+    static const std::set<std::string> makers{"nvidia", "tesla", "quadro",   "geforce", "amd", "instinct", "radeon",
+                                              "intel",  "r",     "graphics", "ac",      "oam", "mba",      "mcm"};
+    const bool is_memory = word.size() > 1 && (word.ends_with("gb") || word.ends_with("g")) && word.front() >= '0' &&
+                           word.front() <= '9' && word.find_first_not_of("0123456789gb") == std::string::npos;
+    if (makers.contains(word) || is_memory || word.starts_with("hbm") || word.starts_with("sxm") || word == "gb") continue;
+    if (word == "pcie" || word == "nvl" || word == "dgxs") {
+      found.form = word;
+    } else {
+      found.chip.insert(word);
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+std::optional<DetectedGpus> counted_gpus(const ListedGpus& listed, std::string maker, std::string tool) {
   std::vector<DetectedGpus> kinds;
   for (const auto& [name, memory] : listed) {
     const auto known =
@@ -80,112 +127,6 @@ std::optional<DetectedGpus> counted_gpus(const Listed& listed, std::string maker
   gpus.tool = std::move(tool);
   return gpus;
 }
-
-/// Lines of `name, memory in MiB`, as nvidia-smi and hl-smi print them.
-Listed named_lines(std::string_view text) {
-  Listed listed;
-  for (const std::string_view line : tool_parts(text, '\n')) {
-    const std::size_t comma = line.rfind(',');
-    if (comma == std::string_view::npos) continue;
-    const auto memory = tool_number(tool_text(line.substr(comma + 1)));
-    listed.emplace_back(tool_text(line.substr(0, comma)),
-                        memory ? std::optional(static_cast<std::int64_t>(*memory)) : std::nullopt);
-  }
-  return listed;
-}
-
-/// rocm-smi's CSV: a line of column names, and a line per card.
-Listed rocm_lines(std::string_view text) {
-  Listed listed;
-  std::optional<std::size_t> series, memory;
-  for (const std::string_view line : tool_parts(text, '\n')) {
-    const std::vector<std::string_view> cells = tool_parts(line, ',');
-    if (lower_case_of(cells.front()) == "device") {
-      for (std::size_t i = 0; i < cells.size(); ++i) {
-        if (lower_case_of(cells[i]) == "card series") series = i;
-        if (lower_case_of(cells[i]) == "vram total memory (b)") memory = i;
-      }
-    } else if (series && cells.size() > *series && lower_case_of(cells.front()).starts_with("card")) {
-      const auto bytes = memory && cells.size() > *memory ? tool_number(cells[*memory]) : std::nullopt;
-      listed.emplace_back(cells[*series], bytes ? std::optional(static_cast<std::int64_t>(*bytes / 0x1p20)) : std::nullopt);
-    } else if (const std::size_t at = lower_case_of(line).find("card series:"); at != std::string::npos) {
-      // Without CSV: `GPU[0] : Card series: AMD Instinct MI210`
-      listed.emplace_back(tool_text(line.substr(at + std::string_view("card series:").size())), std::nullopt);
-    }
-  }
-  return listed;
-}
-
-/// The text after the first `key:` of each line, as amd-smi and xpu-smi print it, and the memory that follows a name.
-Listed keyed_lines(std::string_view text, std::string_view key, std::string_view memory_key) {
-  Listed listed;
-  for (const std::string_view line : tool_parts(text, '\n')) {
-    const auto value_of = [&](std::string_view name) -> std::string_view {
-      const std::size_t at = line.find(name);
-      return at == std::string_view::npos ? std::string_view() : tool_text(line.substr(at + name.size()));
-    };
-    if (const std::string_view name = value_of(key); !name.empty()) listed.emplace_back(name, std::nullopt);
-    if (memory_key.empty() || listed.empty() || listed.back().second) continue;
-    if (const auto mebibytes = tool_number(value_of(memory_key)))
-      listed.back().second = static_cast<std::int64_t>(*mebibytes);
-  }
-  return listed;
-}
-
-/// Removes the codes by which nvidia-smi underlines the first line of its table.
-std::string without_escape_codes(std::string_view text) {
-  std::string plain;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if (text[at] != '\x1B') {
-      plain += text[at];
-      continue;
-    }
-    while (at < text.size() && std::isalpha(static_cast<unsigned char>(text[at])) == 0) ++at;
-  }
-  return plain;
-}
-
-std::vector<std::string> gpu_words_in(std::string_view line) {
-  constexpr std::string_view gaps_between = " \t\r";
-  std::vector<std::string> words;
-  for (std::size_t at = line.find_first_not_of(gaps_between); at != std::string_view::npos;) {
-    const std::size_t end = std::min(line.find_first_of(gaps_between, at), line.size());
-    words.emplace_back(line.substr(at, end - at));
-    at = line.find_first_not_of(gaps_between, end);
-  }
-  return words;
-}
-
-bool is_numbered_gpu(const std::string& word) {
-  return word.size() > 3 && word.starts_with("GPU") && word.find_first_not_of("0123456789", 3) == std::string::npos;
-}
-
-/// Words of a GPU's name without the vendor and the size of its memory.
-struct GpuWords {
-  std::set<std::string> chip;
-  std::string form;  ///< `pcie`, `nvl`, `dgxs`; empty for SXM modules, and for GPUs of one form
-};
-GpuWords words_of_gpu(const std::string& name) {
-  std::string letters = lower_case_of(name);
-  std::replace_if(
-      letters.begin(), letters.end(), [](char c) { return c == '-' || c == '(' || c == ')'; }, ' ');
-  GpuWords found;
-  for (const std::string& word : gpu_words_in(letters)) {
-    static const std::set<std::string> makers{"nvidia", "tesla", "quadro", "geforce",  "amd", "instinct",
-                                              "radeon", "intel", "r",      "graphics", "ac"};
-    const bool is_memory = word.size() > 1 && (word.ends_with("gb") || word.ends_with("g")) && word.front() >= '0' &&
-                           word.front() <= '9' && word.find_first_not_of("0123456789gb") == std::string::npos;
-    if (makers.contains(word) || is_memory || word.starts_with("hbm") || word.starts_with("sxm") || word == "gb") continue;
-    if (word == "pcie" || word == "nvl" || word == "dgxs") {
-      found.form = word;
-    } else {
-      found.chip.insert(word);
-    }
-  }
-  return found;
-}
-
-}  // namespace
 
 std::string maker_of(const std::string& gpu) {
   const std::string name = lower_case_of(gpu);
@@ -228,29 +169,32 @@ std::optional<DetectedGpus> detect_gpus(const HostPlaces& places) {
   return counted_gpus(keyed_lines(ask({"xpu-smi", "discovery"}), "Device Name:", ""), "Intel", "xpu-smi");
 }
 
-std::optional<DetectedLinks> detect_links(const HostPlaces& places) {
-  const auto table = program_output({"nvidia-smi", "topo", "-m"}, places.search_path, tool_patience);
-  if (!table) return std::nullopt;
-  const std::string plain = without_escape_codes(*table);
+std::optional<DetectedGpus> gpus_of_outputs(std::string_view text) {
+  if (auto gpus = counted_gpus(keyed_lines(text, "MARKET_NAME:", "SIZE:"), "AMD", "amd-smi")) return gpus;
+  return counted_gpus(keyed_lines(text, "Device Name:", ""), "Intel", "xpu-smi");
+}
+
+std::optional<DetectedLinks> links_in(std::string_view topology, std::string_view rates) {
   std::size_t gpus = 0;
   DetectedLinks found;
   std::vector<int> sums;
   int pairs = 0, linked = 0, widest = 0;
-  for (const std::string_view line : tool_parts(plain, '\n')) {
-    const std::vector<std::string> words = gpu_words_in(line);
+  for (const std::string_view line : tool_parts(topology, '\n')) {
+    const std::vector<std::string_view> words = words_in(line);
     if (words.empty() || !is_numbered_gpu(words.front())) continue;
     if (gpus == 0) {
       gpus = static_cast<std::size_t>(std::count_if(words.begin(), words.end(), is_numbered_gpu));
       continue;
     }
+    if (sums.size() == gpus) break;  // the table of another host
     if (words.size() <= gpus) return std::nullopt;
     int sum = 0;
     for (std::size_t i = 1; i <= gpus; ++i) {
       if (words[i] == "X") continue;
       ++pairs;
-      const auto links = words[i].starts_with("NV") ? tool_number(std::string_view(words[i]).substr(2)) : std::nullopt;
+      const auto links = words[i].starts_with("NV") ? tool_number(words[i].substr(2)) : std::nullopt;
       if (!links) {
-        found.path = std::max(found.path, words[i]);
+        found.path = std::max(found.path, std::string(words[i]));
         continue;
       }
       ++linked;
@@ -268,7 +212,6 @@ std::optional<DetectedLinks> detect_links(const HostPlaces& places) {
   constexpr int most_links = 18;
   const int sum = *std::max_element(sums.begin(), sums.end());
   found.links = sum <= most_links ? sum : widest;
-  const std::string rates = program_output({"nvidia-smi", "nvlink", "-s"}, places.search_path, tool_patience).value_or("");
   for (const std::string_view line : tool_parts(rates, '\n')) {
     const std::size_t colon = line.find(':');
     if (!line.starts_with("Link ") || colon == std::string_view::npos || line.find("GB/s") == std::string_view::npos)
@@ -276,6 +219,13 @@ std::optional<DetectedLinks> detect_links(const HostPlaces& places) {
     if (const auto rate = tool_number(tool_text(line.substr(colon + 1))); rate && *rate > 0) found.link_gb = *rate;
   }
   return found;
+}
+
+std::optional<DetectedLinks> detect_links(const HostPlaces& places) {
+  const auto table = program_output({"nvidia-smi", "topo", "-m"}, places.search_path, tool_patience);
+  if (!table) return std::nullopt;
+  const std::string rates = program_output({"nvidia-smi", "nvlink", "-s"}, places.search_path, tool_patience).value_or("");
+  return links_in(without_escape_codes(*table), rates);
 }
 
 }  // namespace ddl

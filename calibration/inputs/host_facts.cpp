@@ -100,23 +100,8 @@ std::optional<DetectedProcessor> detect_processor(const HostPlaces& places) {
   return DetectedProcessor{name, std::max(1, number_at_start<int>(value_of(lines, "Socket(s)")).value_or(1)), "lscpu"};
 }
 
-struct Port {
-  double gigabits = 0;
-  std::string rate;
-};
-
-std::optional<DetectedPorts> fastest(const std::vector<Port>& ports, std::string_view folder) {
-  DetectedPorts found;
-  for (const Port& port : ports) {
-    if (port.gigabits > found.gigabits) found = {0, port.gigabits, fmt::format("{}, {}", folder, port.rate)};
-    if (port.gigabits == found.gigabits) ++found.count;
-  }
-  if (found.gigabits < slowest_port_gigabits) return std::nullopt;
-  return found;
-}
-
 std::optional<DetectedPorts> detect_ports(const HostPlaces& places) {
-  std::vector<Port> ports;
+  std::vector<PortRate> ports;
   for (const fs::path& adapter : entries_of(fs::path(places.root) / "sys/class/infiniband")) {
     for (const fs::path& port : entries_of(adapter / "ports")) {
       const std::string rate = first_line(port / "rate");
@@ -124,7 +109,7 @@ std::optional<DetectedPorts> detect_ports(const HostPlaces& places) {
       if (gigabits && first_line(port / "state").find("ACTIVE") != std::string::npos) ports.push_back({*gigabits, rate});
     }
   }
-  if (const auto found = fastest(ports, "/sys/class/infiniband")) return found;
+  if (const auto found = fastest_port(ports, "/sys/class/infiniband")) return found;
   ports.clear();
   for (const fs::path& port : entries_of(fs::path(places.root) / "sys/class/net")) {
     std::error_code problem;
@@ -134,7 +119,7 @@ std::optional<DetectedPorts> detect_ports(const HostPlaces& places) {
     if (megabits && *megabits > 0)
       ports.push_back({static_cast<double>(*megabits) / 1000, fmt::format("{} Mb/s", *megabits)});
   }
-  return fastest(ports, "/sys/class/net");
+  return fastest_port(ports, "/sys/class/net");
 }
 
 std::optional<DetectedNodes> detect_nodes(const HostPlaces& places) {
@@ -151,6 +136,16 @@ std::optional<DetectedNodes> detect_nodes(const HostPlaces& places) {
 }
 
 }  // namespace
+
+std::optional<DetectedPorts> fastest_port(const std::vector<PortRate>& ports, std::string_view from) {
+  DetectedPorts found;
+  for (const PortRate& port : ports) {
+    if (port.gigabits > found.gigabits) found = {0, port.gigabits, fmt::format("{}, {}", from, port.text)};
+    if (port.gigabits == found.gigabits) ++found.count;
+  }
+  if (found.gigabits < slowest_port_gigabits) return std::nullopt;
+  return found;
+}
 
 HostFacts detect_host(const HostPlaces& places) {
   HostFacts facts;

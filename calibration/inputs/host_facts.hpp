@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace ddl {
 
@@ -44,6 +46,12 @@ struct DetectedPorts {
   std::string from;     ///< the folder that describes the ports, and the rate as written in that folder
 };
 
+/// The rate of one active port, and as the host writes it.
+struct PortRate {
+  double gigabits = 0;
+  std::string text;
+};
+
 struct DetectedNodes {
   int count = 0;
   bool with_gpus = false;  ///< whether only nodes with GPUs are counted
@@ -64,6 +72,8 @@ struct HostFacts {
 /// `NVIDIA A100-SXM4-80GB`. Sizes of memory are not compared.
 [[nodiscard]] bool is_same_gpu(const std::string& a, const std::string& b);
 
+/// The ports with the highest rate; empty if all ports are so slow that they only serve administration.
+[[nodiscard]] std::optional<DetectedPorts> fastest_port(const std::vector<PortRate>& ports, std::string_view from);
 /// Collects facts from the first of nvidia-smi, rocm-smi, amd-smi, hl-smi and xpu-smi that lists devices, /proc/cpuinfo or
 /// lscpu, /sys/class/infiniband or /sys/class/net, and scontrol.
 [[nodiscard]] HostFacts detect_host(const HostPlaces& places);

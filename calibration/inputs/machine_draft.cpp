@@ -82,7 +82,9 @@ class Drafter {
     const std::string memory = gpus.memory_mib ? fmt::format(" of {} MiB", *gpus.memory_mib) : "";
     const std::string listed =
         fmt::format("{} lists {} x {}{}", gpus.tool.empty() ? "nvidia-smi" : gpus.tool, gpus.count, gpus.name, memory);
-    devices_per_node_ = own_number({}, std::to_string(gpus.count), "detected: " + listed, "detected-gpus");
+    // xpu-smi lists cards, of which a machine may count the dies. The other tools list what a rank uses.
+    const int dies = gpus.tool == "xpu-smi" && match_of(device) != Match::none ? device.devices_per_card : 1;
+    devices_per_node_ = own_number({}, std::to_string(gpus.count * dies), "detected: " + listed, "detected-gpus");
     text += found(fmt::format("GPUs: {}.", listed));
     if (!gpus.others.empty()) text += found(fmt::format("GPUs: not counted: {}.", gpus.others));
     const Match own = match_of(like_.machine.device);

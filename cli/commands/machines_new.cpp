@@ -5,10 +5,13 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "calibration/inputs/captured_host.hpp"
 #include "calibration/inputs/machine_draft.hpp"
+#include "calibration/inputs/machine_names.hpp"
 #include "calibration/inputs/sheet_draft.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/options/option_value.hpp"
@@ -28,6 +31,7 @@ namespace fs = std::filesystem;
 struct MachineNewRequest {
   std::string name, like, output, root = "/";
   std::optional<std::int64_t> nodes;
+  std::vector<std::string> outputs;  ///< files with saved outputs of the machine's tools
   DeviceSheet sheet;
   std::optional<std::int64_t> per_node;
   bool force = false, assume_gpus = false;
@@ -66,7 +70,7 @@ void require_gpus(const DraftRequest& request) {
   const std::string keep = fmt::format("--assume-gpus keeps the {} of {}", like.device.name, like.name);
   if (!request.host.gpus) {
     throw Error("no GPUs were detected: none of nvidia-smi, rocm-smi, amd-smi, hl-smi and xpu-smi lists any",
-                "run this on a node with GPUs; " + keep);
+                "run this on a node with GPUs, or give their saved outputs: --captured FILE; " + keep);
   }
   const DetectedGpus& gpus = *request.host.gpus;
   const std::string maker = maker_of(like.device.name);
@@ -104,15 +108,50 @@ MachineDraft draft_by_sheet(const MachineNewRequest& asked) {
   return draft_from_sheet(sheet);
 }
 
-/// A file that extends the machine of --like, with what the host reports.
-MachineDraft draft_by_host(const MachineNewRequest& asked, const std::string& output) {
+/// The facts in saved outputs of a machine's tools. Throws Error if there are none.
+HostFacts facts_of_outputs(const std::vector<std::string>& files) {
+  constexpr std::size_t most_bytes = 16 << 20U;
+  std::string all;
+  for (const std::string& file : files) all += read_file(file, most_bytes) + "\n";
+  HostFacts facts = facts_in_outputs(all);
+  if (facts.gpus || facts.links || facts.processor || facts.ports || facts.nodes) return facts;
+  throw Error(
+      fmt::format("{} describes no GPUs, links, processors, ports or nodes", quote_path(files.front())),
+      "give outputs of nvidia-smi, nvidia-smi topo -m, rocm-smi, amd-smi, hl-smi, xpu-smi discovery, lscpu, ibstat or "
+      "scontrol show node");
+}
+
+HostFacts facts_of_host(const MachineNewRequest& asked) {
+  if (!asked.outputs.empty()) return facts_of_outputs(asked.outputs);
   const char* const path = std::getenv("PATH");
+  return detect_host({asked.root, search_path(asked, path != nullptr ? path : "")});
+}
+
+/// The machine with the listed GPUs, by their name, or the first bundled one whose GPU has this name in another driver.
+std::string machine_with(const DetectedGpus& gpus) {
+  if (gpus.name.ends_with(shortened_gpu_mark))
+    throw Error(fmt::format("nvidia-smi shortens the name {}", quote(gpus.name)),
+                "add the output of nvidia-smi -L, or name a similar machine: --like dgx-h100");
+  if (find_machine(gpus.name) != nullptr) return gpus.name;
+  for (const std::string& name : machine_names()) {
+    const Device device = load_machine(name).device;
+    const auto is_same = [&gpus](const std::string& other) { return is_same_gpu(other, gpus.name); };
+    if (is_same(device.name) || std::any_of(device.profile_names.begin(), device.profile_names.end(), is_same)) return name;
+  }
+  return gpus.name;  // the error has the nearest names
+}
+
+/// A file that extends the machine of --like, or a machine with the listed GPUs, with what the host reports.
+MachineDraft draft_by_host(const MachineNewRequest& asked, const std::string& output) {
   DraftRequest request;
   request.name = asked.name;
-  request.like = load_machine_sheet(asked.like);
-  request.extends = extends_text(asked.like, request.like, output);
+  request.host = facts_of_host(asked);
+  if (asked.like.empty() && !request.host.gpus)
+    throw Error("the outputs list no GPUs", "add the output of nvidia-smi, or name a similar machine: --like dgx-h100");
+  const std::string like = asked.like.empty() ? machine_with(*request.host.gpus) : asked.like;
+  request.like = load_machine_sheet(like);
+  request.extends = extends_text(like, request.like, output);
   if (asked.nodes) request.nodes = static_cast<int>(*asked.nodes);
-  request.host = detect_host({asked.root, search_path(asked, path != nullptr ? path : "")});
   if (!asked.assume_gpus) {
     require_gpus(request);
   } else if (request.host.gpus && request.host.gpus->maker != maker_of(request.like.machine.device.name)) {
@@ -125,9 +164,12 @@ Report new_machine(const MachineNewRequest& asked, const std::string& format) {
   const std::string output = is_file(asked.output) ? asked.output : "";
   if (asked.name.empty()) throw Error("the name of the new machine is empty", "give it a name");
   const bool by_sheet = is_by_sheet(asked);
-  if (asked.like.empty() && !by_sheet)
+  if (by_sheet && !asked.outputs.empty())
+    throw Error("--captured and the options of a datasheet exclude each other", "leave out one of them");
+  if (asked.like.empty() && !by_sheet && asked.outputs.empty())
     throw Error("neither a machine nor a GPU is given",
-                "write for example --like dgx-h100 on a node of the machine, or --gpu h100 --per-node 8 --nodes 16");
+                "write for example --like dgx-h100 on a node of the machine, --captured nvidia-smi.txt, or --gpu h100 "
+                "--per-node 8 --nodes 16");
   std::error_code unknown;
   if (!output.empty() && !asked.force && fs::exists(output, unknown)) {
     throw Error(fmt::format("{} exists already", quote_path(output)), "give another name, or overwrite it with --force");
@@ -231,6 +273,8 @@ void add_machines_new(const Command& machines, Request& request) {
   const auto asked = std::make_shared<MachineNewRequest>();
   command.examples(
       {{"ddl-oracle machines new ours --like dgx-a100 --assume-gpus --nodes 16 -o ours.yaml", "16 nodes, into a file"},
+       {"ddl-oracle machines new ours --captured nvidia-smi.txt --captured topo.txt -o ours.yaml",
+        "a machine by the outputs of its tools"},
        {"ddl-oracle machines new ours --gpu mi300x --per-node 8 --nodes 16 --network 400Gb/s",
         "a cluster of known GPUs, by four numbers"},
        {"ddl-oracle machines new ours --peak bf16=500TFLOP/s --memory 96GB --memory-bandwidth 3TB/s --links 400GB/s "
@@ -239,6 +283,11 @@ void add_machines_new(const Command& machines, Request& request) {
   command.add_option("name", asked->name, "name of the new machine").required();
   command.add_option("--like", asked->like, "base machine: a bundled one, or a machine file; the host gives the differences")
       .names_or_file(machine_names);
+  command
+      .add_option("--captured", asked->outputs,
+                  "saved outputs of nvidia-smi, topo -m, rocm-smi, amd-smi, hl-smi, xpu-smi discovery, lscpu, ibstat or "
+                  "scontrol show node on the machine; no program is then run, and --like defaults to their GPUs")
+      .type_name("FILE");
   add_sheet_options(command, *asked);
   add_whole_number(command, "--nodes", asked->nodes, 1, 100'000'000,
                    "number of nodes; default: that of Slurm, else that of the base machine");

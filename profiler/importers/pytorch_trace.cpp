@@ -675,6 +675,33 @@ std::string other_model_warning(const Model& model, const TraceSteps& steps, dou
   return text;
 }
 
+/// A hint for a trace without operators of the model: the sizes that most operators of the trace have.
+std::string sizes_hint(const Model& model, const TraceSteps& steps) {
+  const std::size_t rank = model.input.sequence ? 3 : static_cast<std::size_t>(model.input.rank) + 2;
+  std::map<std::vector<std::int64_t>, int> counts;  // sizes of a sample, without the channels of a sequence
+  for (const std::size_t node : steps.steps().front().forward) {
+    const OperatorShapes& shapes = steps.shapes(node);
+    if (shapes.empty() || shapes.front().empty() || shapes.front().front().size() != rank) continue;
+    const std::vector<std::int64_t>& input = shapes.front().front();
+    if (model.input.sequence) {
+      ++counts[{input[1]}];
+    } else if (input[1] == model.input.channels) {
+      ++counts[{input.begin() + 1, input.end()}];
+    }
+  }
+  const std::string otherwise = "check that the trace is of that model, with images or sequences of that size";
+  if (counts.empty()) return otherwise;
+  const auto most =
+      std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  const std::string sizes = fmt::format("{}", fmt::join(most->first, "x"));
+  const std::size_t first = model.input.sequence ? 0 : 1;  // after the channels
+  if (std::equal(most->first.begin() + static_cast<std::ptrdiff_t>(first), most->first.end(), model.input.extent.begin()))
+    return otherwise;
+  return model.input.sequence
+             ? fmt::format("the trace has sequences of {0} tokens: --model {1}@tokens={0}", sizes, model.name)
+             : fmt::format("the trace has inputs of {0}: --model {1}@input={0}", sizes, model.name);
+}
+
 }  // namespace
 
 ProfileImport import_pytorch_trace(std::string text, const std::string& origin, const Model& model,
@@ -695,7 +722,7 @@ ProfileImport import_pytorch_trace(std::string text, const std::string& origin, 
   const std::int64_t found = samples_of(model, steps);
   if (found == 0) {
     throw Error(fmt::format("{}: no operator of the trace has the shapes of a layer of {}", origin, model.name),
-                "check that the trace is of that model, with images or sequences of that size");
+                sizes_hint(model, steps));
   }
   result.samples = options.samples.value_or(found);
   check_samples(model, result.samples);

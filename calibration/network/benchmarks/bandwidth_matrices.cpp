@@ -16,6 +16,9 @@ using Words = std::vector<BenchmarkWord>;
 
 bool has_text(const BenchmarkLine& line, std::string_view part) { return line.text.find(part) != std::string_view::npos; }
 
+/// How nvbandwidth begins the line above a matrix of copies between GPUs by their copy engines.
+constexpr std::string_view between_gpus = "memcpy CE GPU(row)";
+
 /// Bandwidths of a matrix of GPUs, without its diagonal: rows follow `at`, each with a number first.
 void add_matrix(const BenchmarkText& text, std::size_t at, double bytes, ExchangeSeries& into) {
   const std::vector<BenchmarkLine>& lines = text.lines();
@@ -99,7 +102,9 @@ MpiGraph mpi_graph_of(const BenchmarkText& text) {
 
 }  // namespace
 
-bool is_nvbandwidth_title(const BenchmarkLine& line) { return has_text(line, "nvbandwidth Version"); }
+bool is_nvbandwidth_title(const BenchmarkLine& line) {
+  return has_text(line, "nvbandwidth Version") || has_text(line, between_gpus);
+}
 bool is_p2p_title(const BenchmarkLine& line) { return has_text(line, "P2P (Peer-to-Peer) GPU Bandwidth Latency Test"); }
 bool is_mpi_graph_title(const BenchmarkLine& line) { return has_text(line, "START mpiGraph"); }
 
@@ -107,13 +112,10 @@ std::vector<ExchangeSeries> read_nvbandwidth(const BenchmarkText& text, const As
                                              std::vector<std::string>& warnings) {
   constexpr double usual_size = 512.0 * 0x1p20, usual_loops = 16;
   ExchangeSeries series = copies_between_gpus(text, asked, warnings, "nvbandwidth", usual_loops);
-  bool is_one_way = false;
   const std::vector<BenchmarkLine>& lines = text.lines();
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (has_text(lines[i], "Running ")) {
-      is_one_way =
-          has_text(lines[i], "device_to_device_memcpy_read_ce") || has_text(lines[i], "device_to_device_memcpy_write_ce");
-    }
+    // An arrow `<->` is a copy in both directions; kernels of the multiprocessors copy in other tests (`memcpy SM`).
+    const bool is_one_way = has_text(lines[i], between_gpus) && !has_text(lines[i], "<->");
     if (is_one_way && has_text(lines[i], "bandwidth (GB/s)")) add_matrix(text, i + 1, usual_size, series);
   }
   if (!series.rows.empty())

@@ -44,6 +44,20 @@ std::optional<T> chosen(const std::optional<T>& stated, const std::optional<T>& 
   return of_file ? of_file : otherwise;
 }
 
+/// Adds the ranks and nodes of the command that started the benchmark, if they are unknown. A benchmark on some ranks of the
+/// command may not reach all of its nodes.
+void add_launched(const ExchangeFacts& command, ExchangeFacts& facts, std::vector<std::string>& warnings) {
+  const bool adds_ranks = !facts.ranks && command.ranks;
+  const int ranks = facts.ranks.value_or(command.ranks.value_or(most_exchange_ranks));
+  const bool on_all_ranks = !command.ranks || *command.ranks == ranks;
+  const bool adds_nodes = !facts.nodes && command.nodes && on_all_ranks && *command.nodes <= ranks;
+  if (adds_ranks) facts.ranks = command.ranks;
+  if (adds_nodes) facts.nodes = command.nodes;
+  if (adds_ranks) warnings.push_back(fmt::format("does not state its ranks: {} follow from its command line", ranks));
+  if (adds_nodes)
+    warnings.push_back(fmt::format("does not state its nodes: {} follow from its command line", *command.nodes));
+}
+
 /// The operation in the name of a file or folder, if it contains exactly one.
 std::optional<Collective> operation_in_name(std::string_view path) {
   std::vector<std::string> words;
@@ -144,6 +158,7 @@ ExchangeFacts settle(const ExchangeFacts& stated, const AskedFacts& asked, const
   facts.operation = chosen(stated.operation, file.operation, otherwise.operation, error, warnings, name_of);
   facts.ranks = chosen(stated.ranks, file.ranks, otherwise.ranks, error, warnings, count_of("rank"));
   facts.nodes = chosen(stated.nodes, file.nodes, otherwise.nodes, error, warnings, count_of("node"));
+  add_launched(asked.by_command, facts, warnings);
   facts.library = chosen(stated.library, file.library, otherwise.library, error, warnings,
                          [](const std::string& library) { return library; });
   std::optional<NetworkLevel> by_nodes = stated.level;

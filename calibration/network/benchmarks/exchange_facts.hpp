@@ -21,11 +21,13 @@ struct ExchangeFacts {
 };
 
 /// Facts from the user: `of_file` for one file, `otherwise` for all files that do not state the
-/// fact. The operation in the file's name (`by_name`) is used last.
+/// fact. The operation in the file's name (`by_name`), and the ranks and nodes of the command that started the benchmark
+/// (`by_command`), are used last.
 struct AskedFacts {
   ExchangeFacts of_file{};
   ExchangeFacts otherwise{};
   std::optional<Collective> by_name{};
+  ExchangeFacts by_command{};
 };
 
 /// Maximum number of ranks, and nodes, of a benchmark run.

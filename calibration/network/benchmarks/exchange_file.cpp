@@ -8,6 +8,7 @@
 #include "calibration/network/benchmarks/bandwidth_matrices.hpp"
 #include "calibration/network/benchmarks/benchmark_text.hpp"
 #include "calibration/network/benchmarks/imb_text.hpp"
+#include "calibration/network/benchmarks/launch_command.hpp"
 #include "calibration/network/benchmarks/nccl_inspector.hpp"
 #include "calibration/network/benchmarks/nccl_tests_json.hpp"
 #include "calibration/network/benchmarks/nccl_tests_text.hpp"
@@ -80,9 +81,9 @@ std::vector<Segment> segments_of(const std::vector<BenchmarkLine>& lines) {
   return segments;
 }
 
-std::vector<ExchangeSeries> parse_text(const BenchmarkText& text, const AskedFacts& asked,
-                                       std::vector<std::string>& warnings) {
+std::vector<ExchangeSeries> parse_text(const BenchmarkText& text, AskedFacts asked, std::vector<std::string>& warnings) {
   const std::vector<Segment> segments = segments_of(text.lines());
+  asked.by_command = launched_facts(text);
   if (segments.empty()) throw unread_output(text);
   if (segments.size() == 1) return segments.front().format->read(text, asked, warnings);
   std::vector<ExchangeSeries> all;

@@ -125,7 +125,13 @@ void check_ranks(const NcclRun& run, Collective operation, ExchangeFacts& stated
     if (stated.ranks && !range.holds(*stated.ranks)) {
       short_list(range.only() ? std::to_string(*range.only()) : fmt::format("{:.0f} or more", range.least));
     }
-    if (!stated.ranks && !asked && range.only()) {
+    // A list without its first ranks ends with the last rank.
+    int last = 0;
+    for (const NcclRank& each : run.ranks) last = std::max(last, (each.rank + 1) * run.ranks_per_line);
+    if (!stated.ranks && !asked && range.least > 2 && last > 2 && range.holds(last)) {
+      stated.ranks = last;
+      warnings.push_back(fmt::format("lists ranks up to {}, and its two bandwidths match {} ranks", last - 1, last));
+    } else if (!stated.ranks && !asked && range.only()) {
       stated.ranks = range.only();
       warnings.push_back(fmt::format("lists no ranks; its two bandwidths match {} ranks", *stated.ranks));
     }
@@ -179,13 +185,29 @@ void refuse_other_ranks(const NcclRun& run, const ExchangeFacts& facts, const Pl
                            : fmt::format("the bandwidths match an allreduce among {:.0f} or more ranks", range.least));
 }
 
-/// Returns an error that asks for the operation, with a hint if the bandwidths show an allreduce.
+/// The operation that alone matches the columns: sizes of a whole vector or of a part, the column `redop`, a root, and bus
+/// bandwidths above the algorithm bandwidths, which only an Allreduce has [PERFORMANCE.md].
+std::optional<Collective> operation_by_columns(const NcclRun& run) {
+  if (ranks_by_bandwidth(run.rows).least > 2 && run.reduces != false && !ranks_by_parts(run.rows))
+    return Collective::allreduce;
+  const auto sends = [&](bool whole) {
+    return std::all_of(run.rows.begin(), run.rows.end(), [whole](const NcclRow& row) {
+      return row.size <= 0 || (row.type_bytes > 0 && (row.size == row.count * row.type_bytes) == whole);
+    });
+  };
+  if (!run.reduces) return std::nullopt;
+  if (sends(false)) return *run.reduces ? std::optional(Collective::reduce_scatter) : std::nullopt;
+  if (!sends(true) || run.has_root != true) return std::nullopt;
+  return *run.reduces ? Collective::reduce : Collective::broadcast;
+}
+
+/// Returns an error that asks for the operation, with the operations that match the sizes.
 Error unknown_operation(const NcclRun& run, const PlacedError& error) {
-  // Only an Allreduce has a bus bandwidth above its algorithm bandwidth.
-  const bool is_allreduce = ranks_by_bandwidth(run.rows).least > 2 && !ranks_by_parts(run.rows);
-  return error("the timed operation is not stated",
-               fmt::format("give it with --operation, or after the file name: FILE,operation=allreduce{}",
-                           is_allreduce ? "; the bandwidths match an allreduce" : ""));
+  const bool has_parts = ranks_by_parts(run.rows).has_value();
+  return error(
+      "the timed operation is not stated",
+      fmt::format("give it with --operation, or after the file name: FILE,operation={}; such columns match {}",
+                  has_parts ? "allgather" : "allreduce", has_parts ? "allgather and all-to-all" : "several operations"));
 }
 
 /// The algorithms that NCCL used, keyed by the total bytes of all parts.
@@ -284,6 +306,10 @@ ExchangeSeries series_of(const NcclRun& run, const std::string& file, const Aske
                                              : asked.otherwise.operation;
   // If the sizes contradict the operation in the file name, the name is ignored.
   if (!operation && asked.by_name && !other_sizes(run, *asked.by_name, stated.ranks)) operation = asked.by_name;
+  if (!operation && (operation = operation_by_columns(run))) {
+    stated.operation = operation;
+    warnings.push_back(fmt::format("does not state its operation: its columns match {} only", to_string(*operation)));
+  }
   if (!operation) throw unknown_operation(run, error);
   refuse_other_sizes(run, *operation, stated.ranks, error);
   refuse_other_reduction(run, *operation, error);

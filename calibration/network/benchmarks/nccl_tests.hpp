@@ -47,8 +47,9 @@ struct NcclRun {
   std::optional<int> rank_count{}, node_count{};
   std::string device{};
   std::vector<NcclRank> ranks{};
-  std::optional<bool> reduces{};  ///< whether the column `redop` names a reduction; unset: unknown
-  int ranks_per_line = 1;         ///< JSON has one line per process
+  std::optional<bool> reduces{};   ///< whether the column `redop` names a reduction; unset: unknown
+  std::optional<bool> has_root{};  ///< whether the column `root` names a rank, in place of -1; unset: unknown
+  int ranks_per_line = 1;          ///< JSON has one line per process
   std::vector<NcclRow> rows{};
   // From NCCL's log: the algorithms, and the settings in the environment.
   std::vector<NcclChoice> choices{};
@@ -66,7 +67,8 @@ void refuse_broken_list(const NcclRun& run, const PlacedError& error);
 
 /// Returns the usable rows as a series. Rows with zero bytes or time, and rows with wrong results, are left out. If a run
 /// does not list its ranks, their number is derived: for a collective with one part per rank from the sizes, for an
-/// Allreduce from the two bandwidths, if only one number matches them.
+/// Allreduce from the two bandwidths, if only one number matches them. If a run does not state its operation, the operation
+/// is derived from the columns, if only one matches them.
 [[nodiscard]] ExchangeSeries series_of(const NcclRun& run, const std::string& file, const AskedFacts& asked,
                                        const PlacedError& error, std::vector<std::string>& warnings);
 

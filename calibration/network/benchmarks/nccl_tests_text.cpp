@@ -56,7 +56,7 @@ std::optional<NcclRank> rank_of(const BenchmarkLine& line) {
 /// The columns of a table.
 struct Columns {
   static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
-  std::size_t size = none, count = none, type = none, reduction = none;
+  std::size_t size = none, count = none, type = none, reduction = none, root = none;
   struct Times {
     std::size_t time = none, algorithm_bandwidth = none, bus_bandwidth = none, wrong = none, variation = none;
   };
@@ -183,16 +183,19 @@ class NcclTextReader {
     if (again) run_.rows.clear();
     sweep_rows_ = 0;
     header_ = &line;
-    has_units_ = false;
     columns_ = {};
     const Words words = line.words_of_comment();
     columns_.cells = words.size();
+    // All versions print these columns in bytes, elements, microseconds and GB/s.
+    has_units_ =
+        has_word(words, "algbw") && has_word(words, "busbw") && (has_word(words, "#wrong") || has_word(words, "error"));
     for (std::size_t i = 0; i < words.size(); ++i) {
       const std::string_view name = words[i].text;
       if (name == "size") columns_.size = i;
       if (name == "count") columns_.count = i;
       if (name == "type") columns_.type = i;
       if (name == "redop") columns_.reduction = i;
+      if (name == "root") columns_.root = i;
       if (name == "time") columns_.times.push_back({.time = i});
       if (name == "cputime") {
         throw text_.error(words[i].offset, "these are CPU times, not times of the collective", "run nccl-tests without -C");
@@ -237,6 +240,7 @@ class NcclTextReader {
                 .line = line.number};
     if (columns_.reduction != Columns::none && !words[columns_.reduction].text.empty())
       run_.reduces = words[columns_.reduction].text != "none";
+    if (columns_.root != Columns::none) run_.has_root = !words[columns_.root].text.starts_with('-');
     bool in_place = false;
     for (const Columns::Times& column : columns_.times) {
       NcclTime time{.microseconds = text_.number(words[column.time], "time in microseconds"), .in_place = in_place};

@@ -139,7 +139,7 @@ class OsuTextReader {
     const bool has_pairs = benchmark_->title == multi_latency || benchmark_->title == multi_bandwidth;
     if (benchmark_->pattern != collective && !has_pairs) stated.ranks = 2;
     if (printed.pairs && has_pairs) stated.ranks = 2 * *printed.pairs;
-    if (has_pairs && !stated.ranks && !asked_.of_file.ranks && !asked_.otherwise.ranks) {
+    if (has_pairs && !stated.ranks && !asked_.of_file.ranks && !asked_.otherwise.ranks && !asked_.by_command.ranks) {
       stated.ranks = 2;
       warnings_.emplace_back("does not print how many pairs ran: one is assumed; otherwise give ranks=");
     }

@@ -59,6 +59,14 @@ FamilyModel read_bert(HuggingFaceConfig& config) {
   return model;
 }
 
+// Defaults of ErnieConfig; ERNIE has the layers of BERT.
+FamilyModel read_ernie(HuggingFaceConfig& config) {
+  FamilyModel model = read_encoder(config, "Ernie", 30522);
+  model.set("tokens", config.tokens({"max_position_embeddings"}, 512));
+  config.require("use_task_id", false, "tasks have no embedding");
+  return model;
+}
+
 // Defaults of RobertaConfig, XLMRobertaConfig and CamembertConfig.
 FamilyModel read_roberta(HuggingFaceConfig& config) { return read_padded(config, "Roberta", 50265); }
 FamilyModel read_xlm_roberta(HuggingFaceConfig& config) { return read_padded(config, "XLMRoberta", 30522); }

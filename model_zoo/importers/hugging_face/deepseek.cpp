@@ -216,6 +216,28 @@ FamilyModel read_glm_moe_dsa(HuggingFaceConfig& config) {
   return model;
 }
 
+// Defaults of Mistral4Config.
+FamilyModel read_mistral4(HuggingFaceConfig& config) {
+  FamilyModel model = read_latent_attention(config,
+                                            {.vocabulary = 131072,
+                                             .hidden = 4096,
+                                             .feed_forward = 12288,
+                                             .layers = 36,
+                                             .heads = 32,
+                                             .tokens = 1048576,
+                                             .dense_layers = 0,
+                                             .width = 2048,
+                                             .experts = 128,
+                                             .shared = 1,
+                                             .active = 4,
+                                             .query_rank = 1024,
+                                             .kv_rank = 256,
+                                             .key_size = 64},
+                                            "Mistral4");
+  read_groups(config, model, 1, 1);
+  return model;
+}
+
 // Defaults of Glm4MoeLiteConfig.
 FamilyModel read_glm4_moe_lite(HuggingFaceConfig& config) {
   return read_with_corrected_scores(config,

@@ -19,10 +19,11 @@ namespace ddl {
 
 // Each reader is defined in the file of its family.
 HuggingFaceReader read_bert, read_bloom, read_camembert, read_dbrx, read_deepseek_v2, read_deepseek_v3, read_deepseek_v32,
-    read_dinov3, read_distilbert, read_falcon, read_glm4_moe_lite, read_glm_moe_dsa, read_gemma, read_gemma2, read_gemma3,
-    read_gemma4, read_gpt2, read_gpt_neox, read_gpt_oss, read_grok, read_kimi_linear, read_lfm2, read_lfm2_moe, read_mamba2,
-    read_mimo_v2_flash, read_minicpm3, read_mpt, read_mt5, read_nemotron, read_nemotron_h, read_opt, read_phi, read_roberta,
-    read_sarvam_mla, read_step3p5, read_t5, read_vit, read_whisper, read_xlm_roberta, read_youtu;
+    read_dinov3, read_distilbert, read_ernie, read_falcon, read_glm4_moe_lite, read_glm_moe_dsa, read_gemma, read_gemma2,
+    read_gemma3, read_gemma4, read_gpt2, read_gpt_neox, read_gpt_oss, read_grok, read_kimi_linear, read_lfm2, read_lfm2_moe,
+    read_mamba2, read_mimo_v2_flash, read_minicpm3, read_mistral4, read_mpt, read_mt5, read_nemotron, read_nemotron_h,
+    read_opt, read_phi, read_roberta, read_sarvam_mla, read_step3p5, read_t5, read_vit, read_whisper, read_xlm_roberta,
+    read_youtu;
 
 namespace {
 
@@ -38,6 +39,7 @@ constexpr auto families = std::to_array<HuggingFaceFamily>({{"bert", read_bert},
                                                             {"deepseek_v32", read_deepseek_v32},
                                                             {"dinov3_vit", read_dinov3},
                                                             {"distilbert", read_distilbert},
+                                                            {"ernie", read_ernie},
                                                             {"falcon", read_falcon},
                                                             {"gemma", read_gemma},
                                                             {"gemma2", read_gemma2},
@@ -56,6 +58,7 @@ constexpr auto families = std::to_array<HuggingFaceFamily>({{"bert", read_bert},
                                                             {"mamba2", read_mamba2},
                                                             {"mimo_v2_flash", read_mimo_v2_flash},
                                                             {"minicpm3", read_minicpm3},
+                                                            {"mistral4", read_mistral4},
                                                             {"mpt", read_mpt},
                                                             {"mt5", read_mt5},
                                                             {"nemotron", read_nemotron},
@@ -87,6 +90,7 @@ constexpr std::string_view delta_rule = "no bundled family has its layers with a
                            no_import = "no import builds its layers";
 constexpr auto refused_types = std::to_array<RefusedType>({
     {"albert", "no bundled family has layers that share the weights of a single layer"},
+    {"axk1", "no bundled family has a norm after its experts"},
     {"bailing_hybrid", linear},
     {"bart", no_import, "bart-base"},
     {"biogpt", no_import, "biogpt"},
@@ -205,9 +209,14 @@ FamilyModel read(HuggingFaceConfig& config, std::string& type) {
   const std::vector<std::string_view> known = hugging_face_model_types();
   const std::string all = fmt::format("known: {}", fmt::join(known, ", "));
   if (type.empty()) config.fail("model_type", "the configuration has no 'model_type'", all);
+  // Types with similar names may have other layers, so only a typing error is corrected.
   const std::string near = suggest(type, known);
+  const bool is_typo =
+      std::any_of(known.begin(), known.end(), [&type](std::string_view each) { return edit_distance(type, each) == 1; });
   config.fail("model_type", fmt::format("unknown model_type {}", quote(type)),
-              near.starts_with("did you mean") ? near : all);
+              is_typo ? near
+                      : "use a bundled model of about the same size ('models list'), or write a model file; "
+                        "docs/models.md lists the types that are read");
 }
 
 /// Returns the letters, digits and separators in the last part of a path such as `meta-llama/Llama-2-7b-hf`.

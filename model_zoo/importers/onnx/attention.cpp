@@ -32,8 +32,17 @@ std::int64_t heads_of(const View& view) {
   return heads;
 }
 
-/// Checks queries, keys or values. Their dimensions are batch and heads, followed by tokens and
-/// elements of a head in either order.
+/// Returns the number of positions over which the dimensions iterate.
+std::int64_t positions_in(const View& view) {
+  std::int64_t count = 1;
+  for (const Dimension& dimension : view.dimensions) {
+    for (const Atom& atom : dimension) count *= atom.axis >= first_position ? atom.size : 1;
+  }
+  return count;
+}
+
+/// Checks queries, keys or values. Their dimensions are batch, windows and heads, followed by tokens and elements of a head
+/// in either order. Without windows, the tokens are all positions.
 void check_part(const Translation& translation, const onnx::NodeProto& node, const View& view, std::size_t tokens,
                 std::size_t items, const TensorShape& shape) {
   const Graph& graph = translation.graph();
@@ -44,15 +53,8 @@ void check_part(const Translation& translation, const onnx::NodeProto& node, con
     graph.fail(node, "the attention is over dimension 0 of the input, which is the batch",
                "export the network with the batch first: nn.MultiheadAttention(…, batch_first=True)");
   }
-  if (!is_position(view.dimensions[tokens]) || size_of(view.dimensions[tokens]) != shape.positions()) {
-    graph.fail(node, "the attention is not over all positions", "windowed attention is not supported");
-  }
-  for (std::size_t d = 0; d + 2 < view.dimensions.size(); ++d) {
-    for (const Atom& atom : view.dimensions[d]) {
-      if (atom.axis >= first_position) {
-        graph.fail(node, "the attention is not over all positions", "windowed attention is not supported");
-      }
-    }
+  if (!is_position(view.dimensions[tokens]) || positions_in(view) != shape.positions()) {
+    graph.fail(node, "the attention is not over all positions, and not in windows that contain all of them");
   }
 }
 
@@ -60,12 +62,12 @@ struct Parts {
   View queries, keys, values;
 };
 
-/// Returns one tensor with concatenated queries, keys and values.
-int packed(Translation& translation, const onnx::NodeProto& node, const Parts& parts, std::int64_t total) {
+/// Returns one tensor with the concatenated parts, such as queries, keys and values.
+int packed(Translation& translation, const onnx::NodeProto& node, const std::vector<View>& parts, std::int64_t total) {
   Network& network = translation.network();
   std::vector<int> tensors;
-  for (const View* const part : {&parts.queries, &parts.keys, &parts.values}) {
-    const int tensor = translation.with_tokens(*part).tensor;
+  for (const View& part : parts) {
+    const int tensor = translation.with_tokens(part).tensor;
     if (std::find(tensors.begin(), tensors.end(), tensor) == tensors.end()) tensors.push_back(tensor);
   }
   if (tensors.size() == 1 && network.shape(tensors.front()).channels == total) return tensors.front();
@@ -80,8 +82,8 @@ int packed(Translation& translation, const onnx::NodeProto& node, const Parts& p
   }
   if (found != total) {
     // If queries, keys and values are one tensor, this tensor is concatenated three times.
-    if (tensors.size() == 1 && 3 * found == total) {
-      tensors = {tensors.front(), tensors.front(), tensors.front()};
+    if (const auto count = static_cast<std::int64_t>(parts.size()); tensors.size() == 1 && count * found == total) {
+      tensors.assign(parts.size(), tensors.front());
       projections = false;
     } else {
       translation.graph().fail(node, "the attention's queries, keys and values are parts of wider tensors");
@@ -128,13 +130,59 @@ void start(Translation& translation, const onnx::NodeProto& node, const Value& a
   if (size_of(queries.dimensions[rank - 1]) != size_of(keys.dimensions[rank - 2])) {
     translation.graph().fail(node, "queries and keys have different sizes");
   }
-  if (network.shape(queries.tensor).positions() != network.shape(keys.tensor).positions()) {
-    translation.graph().fail(node, "keys and queries have different sequences", "cross-attention is not supported");
+  const std::int64_t windows = positions_in(queries) / size_of(queries.dimensions[rank - 2]);
+  if (windows != positions_in(keys) / size_of(keys.dimensions[rank - 1])) {
+    translation.graph().fail(node, "queries and keys have different windows");
   }
   Value value{.kind = Value::Kind::network, .view = queries};
   value.view.dimensions[rank - 1] = keys.dimensions[rank - 1];
   value.scores = std::move(scores);
   translation.set_output(node, std::move(value));
+}
+
+/// Adds the layer that rotates queries and keys of `packed`, if the graph rotates them.
+void turn(Translation& translation, const onnx::NodeProto& node, const Parts& parts, int& packed) {
+  const std::int64_t turned =
+      std::max(translation.rotated_channels(parts.queries), translation.rotated_channels(parts.keys));
+  if (turned == 0) return;
+  const std::int64_t heads = heads_of(parts.queries), kv_heads = heads_of(parts.keys);
+  NetworkLayer rotary{.operation = "rotary_embedding",
+                      .attributes = {{"heads", fmt::to_string(heads)}},
+                      .inputs = {packed},
+                      .shape = translation.network().shape(packed)};
+  if (kv_heads != heads) rotary.set("kv_heads", fmt::to_string(kv_heads));
+  if (turned < size_of(parts.queries.dimensions.back())) rotary.set("turned", fmt::to_string(turned));
+  packed = translation.add_layer(node, std::move(rotary), "rotary");
+}
+
+/// Adds attention inside windows of consecutive tokens, as window attention on an image with a window in each row.
+int attend_in_windows(Translation& translation, const onnx::NodeProto& node, int packed, const NetworkLayer& attention,
+                      std::int64_t window) {
+  TensorShape sequence = translation.network().shape(packed);
+  const std::int64_t rows = sequence.extent[0] / window;
+  TensorShape image{.channels = sequence.channels, .extent = {rows, window, 1}, .rank = 2};
+  const int rearranged = translation.add_layer(
+      node,
+      {.operation = "reshape",
+       .attributes = {{"channels", fmt::to_string(image.channels)}, {"size", fmt::format("{}x{}", rows, window)}},
+       .inputs = {packed},
+       .shape = image},
+      "windows");
+  image.channels = sequence.channels = attention.shape.channels;
+  const int attended = translation.add_layer(
+      node,
+      {.operation = "window_attention",
+       .attributes = {attention.attributes.front(), {"window", fmt::format("1x{}", window)}, {"positions", "none"}},
+       .inputs = {rearranged},
+       .shape = image},
+      "attention");
+  return translation.add_layer(
+      node,
+      {.operation = "reshape",
+       .attributes = {{"channels", fmt::to_string(sequence.channels)}, {"tokens", fmt::to_string(sequence.extent[0])}},
+       .inputs = {attended},
+       .shape = sequence},
+      "tokens");
 }
 
 void finish(Translation& translation, const onnx::NodeProto& node, const Value& a, const Value& b) {
@@ -156,14 +204,32 @@ void finish(Translation& translation, const onnx::NodeProto& node, const Value& 
         node, fmt::format("{} heads of queries, {} of keys and {} of values of {} elements do not fit together", heads,
                           kv_heads, heads_of(parts.values), size));
   }
-  const int input = packed(translation, node, parts, (heads + 2 * kv_heads) * size);
-  NetworkLayer layer{.operation = "attention",
-                     .attributes = {{"heads", fmt::to_string(heads)}},
-                     .inputs = {input},
-                     .shape = network.shape(input)};
+  const std::int64_t tokens = size_of(parts.queries.dimensions[rank - 2]);
+  const bool has_windows = tokens < positions_in(parts.queries);
+  if (has_windows && scores.has_soft_cap) translation.graph().fail(node, "a tanh limits the scores of windows");
+  if (has_windows && (kv_heads != heads || size_of(parts.values.dimensions[rank - 2]) != tokens ||
+                      positions_in(parts.keys) != positions_in(parts.queries))) {
+    translation.graph().fail(node, "queries, keys and values have different windows or heads");
+  }
+  const bool is_one_sequence =
+      network.shape(parts.queries.tensor).positions() == network.shape(parts.keys.tensor).positions();
+  const std::int64_t keys_and_values = 2 * kv_heads * size;
+  NetworkLayer layer{.operation = "attention", .attributes = {{"heads", fmt::to_string(heads)}}};
+  if (is_one_sequence) {
+    layer.inputs = {packed(translation, node, {parts.queries, parts.keys, parts.values}, heads * size + keys_and_values)};
+    turn(translation, node, parts, layer.inputs.front());
+  } else {
+    layer.inputs = {packed(translation, node, {parts.queries}, heads * size),
+                    packed(translation, node, {parts.keys, parts.values}, keys_and_values)};
+  }
+  for (const int input : layer.inputs) {
+    if (!network.shape(input).sequence) translation.graph().fail(node, "a single token attends, or is attended to");
+  }
+  layer.shape = network.shape(layer.inputs.front());
   layer.shape.channels = heads * size;
   if (kv_heads != heads) layer.set("kv_heads", fmt::to_string(kv_heads));
   if (scores.causal) layer.set("causal", "yes");
+  if (scores.has_soft_cap) layer.set("soft_cap", "yes");
   if (scores.dropout > 0) layer.set("dropout", fmt::format("{:.6g}", scores.dropout));
 
   View view = translation.with_tokens(parts.queries);
@@ -178,7 +244,8 @@ void finish(Translation& translation, const onnx::NodeProto& node, const Value& 
   }
   view.dimensions[rank - 1] = whole(channels, size);
   view.offset = {0, 0, 0, 0};
-  view.tensor = translation.add_layer(node, std::move(layer), "attention");
+  view.tensor = has_windows ? attend_in_windows(translation, node, layer.inputs.front(), layer, tokens)
+                            : translation.add_layer(node, std::move(layer), "attention");
   translation.set_view(node, std::move(view));
 }
 

@@ -3,6 +3,8 @@
 // token.
 
 #include <algorithm>
+#include <array>
+#include <optional>
 
 #include "model_zoo/importers/onnx/translation.hpp"
 
@@ -13,31 +15,76 @@ Translator translate_concat;
 namespace {
 
 constexpr std::int64_t largest = std::int64_t{1} << 31U;
-constexpr std::int64_t most_class_tokens = 64;
+constexpr std::int64_t most_class_tokens = 256;
 
-/// Handles a node that puts trained tokens before or after the tokens of a sequence. Returns false for any other node.
+/// Returns the view of which these are adjacent slices of one dimension; empty if they are not. A slice of one element has
+/// no atoms.
+std::optional<View> joined_slices(const std::vector<View>& parts, std::size_t axis) {
+  const auto longer =
+      std::find_if(parts.begin(), parts.end(), [axis](const View& part) { return !part.dimensions[axis].empty(); });
+  if (longer == parts.end()) return std::nullopt;
+  Atom atom = longer->dimensions[axis].front();
+  if (longer->dimensions[axis].size() != 1 || atom.axis < channels) return std::nullopt;
+  View expected = parts.front();
+  const std::array<std::int64_t, 4> start = expected.offset;
+  std::int64_t all = 0;
+  for (const View& part : parts) {
+    const std::int64_t size = size_of(part.dimensions[axis]);
+    expected.dimensions[axis].clear();
+    if (size > 1) expected.dimensions[axis].push_back({atom.axis, size, atom.stride});
+    if (!same_view(expected, part)) return std::nullopt;
+    all += size;
+    expected.offset[static_cast<std::size_t>(atom.axis)] += size * atom.stride;
+  }
+  atom.size = all;
+  expected.dimensions[axis] = {atom};
+  expected.offset = start;
+  return expected;
+}
+
+/// Handles a node that puts trained tokens before, behind or between the tokens of a sequence. Returns false for any other
+/// node.
 bool add_class_tokens(Translation& translation, const onnx::NodeProto& node) {
-  if (node.input_size() != 2) return false;
-  const bool first = translation.input(node, 1).is_network();
-  const Value stored = translation.input(node, first ? 0 : 1);
-  const int index = first ? 1 : 0;
-  if (!translation.input(node, index).is_network() || stored.kind != Value::Kind::stored || !stored.shape) return false;
-  View view = translation.gathered(node, translation.plain_input(node, index));
-  const std::size_t rank = view.dimensions.size();
-  if (rank != 3 || stored.shape->size() != 3 ||
-      dimension_of(translation, node, integer_attribute(node, "axis", 0), rank) != 1)
-    return false;
-  const std::int64_t count = (*stored.shape)[1];
-  if ((*stored.shape)[2] != size_of(view.dimensions[2]) || count < 1 || count > most_class_tokens) return false;
-  view = translation.as_rows(node, view);
+  std::vector<View> parts;
+  std::vector<Value> tokens;
+  for (int i = 0; i < node.input_size(); ++i) {
+    const Value& value = translation.input(node, i);
+    if (value.is_network()) {
+      parts.push_back(translation.plain(node, value));
+    } else if (value.kind == Value::Kind::stored && value.shape) {
+      tokens.push_back(value);
+    } else {
+      return false;
+    }
+  }
+  if (parts.empty() || tokens.empty()) return false;
+  const std::size_t rank = parts.front().dimensions.size();
+  if (rank != 3 || dimension_of(translation, node, integer_attribute(node, "axis", 0), rank) != 1) return false;
+  const bool are_alike =
+      std::all_of(parts.begin(), parts.end(), [&](const View& part) { return part.dimensions.size() == rank; });
+  const auto whole_sequence = parts.size() == 1 ? std::optional(parts.front())
+                              : are_alike       ? joined_slices(parts, 1)
+                                                : std::nullopt;
+  if (!whole_sequence) return false;
+  std::int64_t all = 0;
+  for (const Value& value : tokens) {
+    const std::vector<std::int64_t>& shape = *value.shape;
+    if (shape.size() != 3 || shape[2] != size_of(whole_sequence->dimensions[2]) || shape[1] < 1) return false;
+    all += std::min(shape[1], most_class_tokens + 1);
+    if (all > most_class_tokens) return false;
+  }
+  View view = translation.as_rows(node, translation.gathered(node, *whole_sequence));
   TensorShape shape = translation.network().shape(view.tensor);
   if (!shape.sequence) return false;
-  for (std::int64_t i = 0; i < count; ++i) {
-    ++shape.extent[0];
-    NetworkLayer layer{.operation = "class_token", .inputs = {view.tensor}, .shape = shape};
-    layer.weight = stored.source;
-    layer.has_whole_weight = count == 1;
-    view.tensor = translation.add_layer(node, std::move(layer), "class_token");
+  for (const Value& stored : tokens) {
+    const std::int64_t count = (*stored.shape)[1];
+    for (std::int64_t token = 0; token < count; ++token) {
+      ++shape.extent[0];
+      NetworkLayer layer{.operation = "class_token", .inputs = {view.tensor}, .shape = shape};
+      layer.weight = stored.source;
+      layer.has_whole_weight = count == 1;
+      view.tensor = translation.add_layer(node, std::move(layer), "class_token");
+    }
   }
   view.dimensions[1] = whole(first_position, shape.extent[0]);
   translation.set_view(node, std::move(view));
@@ -77,10 +124,28 @@ void join_flat(Translation& translation, const onnx::NodeProto& node, const std:
   }
 }
 
+/// Handles a node that joins adjacent slices of one tensor, such as the rotated and the other channels of queries. Returns
+/// false for any other node.
+bool rejoins_slices(Translation& translation, const onnx::NodeProto& node) {
+  std::vector<View> parts;
+  for (int i = 0; i < node.input_size(); ++i) {
+    const Value& value = translation.input(node, i);
+    if (!value.is_plain()) return false;
+    parts.push_back(value.view);
+    if (parts.back().dimensions.size() != parts.front().dimensions.size()) return false;
+  }
+  if (parts.size() < 2) return false;
+  const std::size_t rank = parts.front().dimensions.size();
+  auto joined = joined_slices(parts, dimension_of(translation, node, integer_attribute(node, "axis", 0), rank));
+  if (!joined) return false;
+  translation.set_view(node, std::move(*joined));
+  return true;
+}
+
 }  // namespace
 
 void translate_concat(Translation& translation, const onnx::NodeProto& node) {
-  if (add_class_tokens(translation, node)) return;
+  if (add_class_tokens(translation, node) || rejoins_slices(translation, node)) return;
   std::vector<View> parts;
   std::size_t axis = 0;
   bool of_channels = true;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -287,6 +288,11 @@ std::optional<Value> of_one(const onnx::NodeProto& node, const Value& data) {
     return of_numbers(std::move(numbers));
   }
   if (!data.numbers || data.numbers->integral) return std::nullopt;
+  if (node.op_type() == "Ceil" || node.op_type() == "Floor") {
+    Numbers numbers = *data.numbers;
+    for (double& item : numbers.reals) item = node.op_type() == "Ceil" ? std::ceil(item) : std::floor(item);
+    return of_numbers(std::move(numbers));
+  }
   const auto number = uniform(*data.numbers);
   if (!number) return std::nullopt;
   const auto made = applied(node, constant_function(*number));
@@ -294,6 +300,19 @@ std::optional<Value> of_one(const onnx::NodeProto& node, const Value& data) {
   Numbers numbers = *data.numbers;
   std::fill(numbers.reals.begin(), numbers.reals.end(), (*made)->front());
   return of_numbers(std::move(numbers));
+}
+
+/// Limits known numbers to the range of a node `Clip`, whose bounds are inputs.
+std::optional<Value> clipped(const Translation& translation, const onnx::NodeProto& node, const Numbers& numbers) {
+  std::optional<Numbers> result = numbers;
+  for (const auto& [index, kind] : {std::pair{1, "Max"}, std::pair{2, "Min"}}) {
+    const Value* const bound = translation.find_input(node, index);
+    if (bound == nullptr) continue;
+    if (!bound->numbers) return std::nullopt;
+    result = joined(kind, *result, *bound->numbers);
+    if (!result) return std::nullopt;
+  }
+  return of_numbers(std::move(*result));
 }
 
 std::optional<Value> folded(const Translation& translation, const onnx::NodeProto& node) {
@@ -341,10 +360,33 @@ std::optional<Value> folded(const Translation& translation, const onnx::NodeProt
     return with_shape(*data, std::move(*sizes));
   }
   if (kind == "Gather") return gather(translation, node, *data, *second);
+  if (kind == "Clip" && data->numbers) return clipped(translation, node, *data->numbers);
   if (data->numbers && second->numbers && node.input_size() == 2) {
     if (auto numbers = joined(kind, *data->numbers, *second->numbers)) return of_numbers(std::move(*numbers));
   }
   return std::nullopt;
+}
+
+/// Returns the shape of a reduction's result; empty for other operators, and for unknown axes. Old versions of the library
+/// do not know axes that are an input.
+std::optional<std::vector<std::int64_t>> reduced_shape(const Translation& translation, const onnx::NodeProto& node) {
+  if (!node.op_type().starts_with("Reduce")) return std::nullopt;
+  const Value* const data = translation.find_input(node, 0);
+  const Value* const given = translation.find_input(node, 1);
+  if (data == nullptr || !data->shape || (given != nullptr && !given->numbers)) return std::nullopt;
+  const auto axes = integers_of(translation, node, given != nullptr ? 1 : -1, "axes");
+  const bool all = !axes || axes->empty();
+  if (all && integer_attribute(node, "noop_with_empty_axes", 0) != 0) return data->shape;
+  std::vector<bool> taken(data->shape->size(), all);
+  if (!all) {
+    for (const std::int64_t axis : *axes) taken[dimension_of(translation, node, axis, taken.size())] = true;
+  }
+  std::vector<std::int64_t> shape;
+  const bool keeps = integer_attribute(node, "keepdims", 1) != 0;
+  for (std::size_t d = 0; d < taken.size(); ++d) {
+    if (!taken[d] || keeps) shape.push_back(taken[d] ? 1 : (*data->shape)[d]);
+  }
+  return shape;
 }
 
 /// Returns the broadcast shape of an elementwise operator's result; empty for other operators.
@@ -388,6 +430,7 @@ Value shape_alone(const Translation& translation, const onnx::NodeProto& node) {
     value.named = part->named;
   }
   value.shape = joined_shape(translation, node);
+  if (!value.shape) value.shape = reduced_shape(translation, node);
   constexpr std::string_view inside[] = {"If", "Loop", "Scan"};  // shape inference of these operators evaluates subgraphs
   const bool has_graphs = std::find(std::begin(inside), std::end(inside), node.op_type()) != std::end(inside);
   if (!value.shape && !has_graphs && translation.graph().is_known(node))

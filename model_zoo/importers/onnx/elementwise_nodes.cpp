@@ -56,7 +56,9 @@ void act_on_scores(Translation& translation, const onnx::NodeProto& node, const 
   Value value = scores;
   if (other.is_network()) translation.graph().fail(node, "attention scores are combined with another activation");
   const std::string& kind = node.op_type();
-  if (scores.scores->normalized && !(kind == "Mul" || kind == "Div")) {
+  // PyTorch replaces the weights of a token that attends to no token, which are not numbers, by zeros.
+  const bool keeps_weights = kind == "Mul" || kind == "Div" || kind == "Where";
+  if (scores.scores->normalized && !keeps_weights) {
     translation.graph().fail(node, "weights of an attention are changed after the softmax");
   }
   auto changed = std::make_shared<Scores>(*scores.scores);
@@ -76,6 +78,15 @@ void act_on_scores(Translation& translation, const onnx::NodeProto& node, const 
 }  // namespace
 
 void translate_function(Translation& translation, const onnx::NodeProto& node) {
+  if (const Value& input = translation.input(node, 0);
+      input.scores && node.op_type() == "Tanh" && !input.scores->normalized) {
+    Value capped = input;
+    auto scores = std::make_shared<Scores>(*input.scores);
+    scores->has_soft_cap = true;
+    capped.scores = std::move(scores);
+    translation.set_output(node, std::move(capped));
+    return;
+  }
   const Value base = function_input(translation, node, translation.input(node, 0));
   set_function(translation, node, base, made(applied(node, base.function)), base.operators);
 }
@@ -197,6 +208,16 @@ void translate_softmax(Translation& translation, const onnx::NodeProto& node) {
   const TensorShape shape = translation.network().shape(view.tensor);
   view.tensor = translation.add_layer(node, {.operation = "softmax", .inputs = {view.tensor}, .shape = shape}, "softmax");
   translation.set_view(node, std::move(view));
+}
+
+/// Translates a test of attention scores, whose result selects scores. The tests of other tensors are not layers.
+void translate_test(Translation& translation, const onnx::NodeProto& node) {
+  const Value& value = translation.input(node, 0);
+  if (!value.scores) {
+    translation.not_understood(node, "a test of elements is supported on attention scores only");
+    return;
+  }
+  translation.set_output(node, {.kind = Value::Kind::side, .shape = sizes_of(value.view)});
 }
 
 /// Translates a mask of attention that selects, for each score, the score or a large negative number.

@@ -19,13 +19,15 @@ Translator translate_pad, translate_resize, translate_space_to_depth, translate_
 Translator translate_product, translate_gemm;
 // attention.cpp
 Translator translate_attention_operator;
+// rotary.cpp
+Translator translate_rotary;
 // recurrent.cpp
 Translator translate_lstm, translate_gru, translate_integers;
 // norms.cpp
 Translator translate_batch_norm, translate_layer_norm, translate_group_norm, translate_instance_norm;
 // elementwise_nodes.cpp
 Translator translate_function, translate_joined, translate_clip, translate_prelu, translate_pass, translate_softmax,
-    translate_where;
+    translate_test, translate_where;
 // concatenation.cpp
 Translator translate_concat;
 // shape_operators.cpp
@@ -95,7 +97,7 @@ constexpr std::pair<std::string_view, Translator*> translators[] = {
     {"Celu", translate_pass},
     {"ThresholdedRelu", translate_pass},
     {"Shrink", translate_pass},
-    {"RotaryEmbedding", translate_pass},
+    {"RotaryEmbedding", translate_rotary},
     {"Sin", translate_pass},
     {"Cos", translate_pass},
     {"Floor", translate_pass},
@@ -116,6 +118,8 @@ constexpr std::pair<std::string_view, Translator*> translators[] = {
     {"Min", translate_joined},
     {"Softmax", translate_softmax},
     {"LogSoftmax", translate_softmax},
+    {"IsNaN", translate_test},
+    {"IsInf", translate_test},
     {"Where", translate_where},
     {"Reshape", translate_reshape},
     {"Flatten", translate_flatten},

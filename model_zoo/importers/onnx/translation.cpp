@@ -42,7 +42,8 @@ Value stored_value(const std::string& name, const StoredTensor& tensor) {
   return value;
 }
 
-Translation::Translation(const Graph& graph, const ImportOptions& options) : graph_(graph), options_(options) {}
+Translation::Translation(const Graph& graph, const ImportOptions& options)
+    : graph_(graph), options_(options), rotations_(rotations_in(graph)) {}
 
 Network Translation::run() {
   for (const auto& [name, tensor] : graph_.stored()) values_.emplace(name, stored_value(name, tensor));
@@ -102,7 +103,7 @@ void Translation::visit(const onnx::NodeProto& node) {
     return;
   }
   try {
-    translate(node);
+    if (!rotates(node)) translate(node);
   } catch (const Unsupported& reason) {
     if (!tail_.contains(&node)) throw;
     leave_out(node, &reason);

@@ -9,6 +9,7 @@
 #include "model_zoo/files/import.hpp"
 #include "model_zoo/importers/onnx/graph.hpp"
 #include "model_zoo/importers/onnx/network.hpp"
+#include "model_zoo/importers/onnx/rotary.hpp"
 #include "model_zoo/importers/onnx/tail.hpp"
 #include "model_zoo/importers/onnx/value.hpp"
 
@@ -85,6 +86,11 @@ class Translation {
     if (lost_lookup_ == nullptr) lost_lookup_ = &node;
   }
 
+  /// Sets a view of rotated elements as the node's first output: the view of the elements before the rotation.
+  void rotate(const onnx::NodeProto& node, View view);
+  /// Returns the number of channels of a head that rotary positions rotate in the view's tensor; 0 if there are none.
+  [[nodiscard]] std::int64_t rotated_channels(const View& view) const;
+
   /// Throws Unsupported about a node.
   [[noreturn]] void unsupported(const onnx::NodeProto& node, std::string_view why, std::string hint) const;
   /// Warns of an assumption about a node. The warning is given once for all nodes with the same assumption.
@@ -104,6 +110,8 @@ class Translation {
   void leave_out(const onnx::NodeProto& node, const Error* reason);
   /// Translates the branch of an If that is taken. Returns false for operators other than If.
   [[nodiscard]] bool enters_branch(const onnx::NodeProto& node);
+  /// Handles a node of rotary positions that consist of several operators. Returns false for any other node.
+  [[nodiscard]] bool rotates(const onnx::NodeProto& node);
   [[nodiscard]] bool starts_network(const onnx::NodeProto& node);
   [[nodiscard]] std::vector<int> outputs();
   void remove_unread(const std::vector<int>& outputs);
@@ -114,6 +122,8 @@ class Translation {
   const ImportOptions& options_;
   Network network_;
   std::unordered_map<std::string, Value> values_;
+  Rotations rotations_;
+  std::unordered_map<int, std::int64_t> rotated_;  // rotated channels of a head, by tensor
   const onnx::NodeProto* lost_lookup_ = nullptr;
   std::unordered_set<const onnx::NodeProto*> tail_;  // nodes after the last node with weights
   std::vector<const onnx::NodeProto*> left_out_;

@@ -40,6 +40,7 @@ struct Scores {
   View queries, keys;
   bool normalized = false;  ///< whether these are the scores after the softmax
   bool causal = false;
+  bool has_soft_cap = false;  ///< whether a tanh limits the scores
   double dropout = 0;
 };
 

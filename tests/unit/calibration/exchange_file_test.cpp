@@ -117,9 +117,13 @@ TEST_CASE("a rank list truncated to one rank is not a run of one rank") {
                  "these are not times of allreduce"));
 }
 
-TEST_CASE("a table without header needs its operation, and warns about unknown facts") {
+TEST_CASE("a table without header shows an allreduce by its two bandwidths, and warns about unknown facts") {
   const std::string name = "nccl-table-alone.txt";
-  CHECK(contains(error_of([&] { (void)load(name); }), "the timed operation is not stated"));
+  const Reading alone = load(name);
+  CHECK(alone.series.at(0).operation == Collective::allreduce);
+  CHECK(alone.series.at(0).ranks == 8);
+  CHECK(warns(alone, "does not state its operation: its columns match allreduce only"));
+  CHECK(warns(alone, "the level is null"));
   const Reading reading = load(name, of_file({.operation = Collective::allreduce, .ranks = 8, .nodes = 2}));
   CHECK(reading.series.at(0).level == NetworkLevel::between_nodes);
   CHECK(reading.warnings.empty());
@@ -191,7 +195,7 @@ TEST_CASE("errors in the text of nccl-tests state their position") {
                  "f.txt:3:29: '1e999' is not a valid time"));
   CHECK(contains(error(nccl_header + "1048576 262144 float sum -1 -5 1 1 0 1 1 1 0\n"),
                  "'-5' is not a valid time in microseconds"));
-  CHECK(contains(error(nccl_header.substr(0, nccl_header.find('\n') + 1) + nccl_row), "not followed by a line of units"));
+  CHECK(contains(error("# size count time\n1048576 262144 100\n"), "not followed by a line of units"));
   CHECK(contains(error("# nThread 1 nGpus 1 minBytes 8 maxBytes 8388608 step: 2(factor)\n" + nccl_header + nccl_row),
                  "f.txt:4:1: the table ends with this row, although the run should reach 8388608 bytes"));
   CHECK(contains(error("# size count type redop root cputime algbw\n# (B) (us)\n"), "these are CPU times"));
@@ -236,6 +240,53 @@ TEST_CASE("the file name gives the operation if neither the file nor the user do
   CHECK(contains(error_in(nccl_header + nccl_row, {.by_name = Collective::allgather}), "the timed operation is not stated"));
 }
 
+// Columns of nccl-tests 2.13: a rank of a reduce-scatter sends a part; broadcast and reduce have a root.
+TEST_CASE("an operation that alone matches the columns is taken from them") {
+  const auto table = [&](const std::string& row) { return read(nccl_header + row + " 100 10 5 0 100 10 5 0\n", {}); };
+  CHECK(table("1048576 131072 float sum -1").series.at(0).operation == Collective::reduce_scatter);
+  CHECK(table("1048576 262144 float sum 0").series.at(0).operation == Collective::reduce);
+  CHECK(table("1048576 262144 float none 0").series.at(0).operation == Collective::broadcast);
+  // An allgather and an all-to-all have the same columns, and so have an allreduce of two ranks and messages in a ring.
+  CHECK(contains(error_in(nccl_header + "1048576 131072 float none -1 100 10 5 0 100 10 5 0\n", {}),
+                 "such columns match allgather and all-to-all"));
+  CHECK(contains(error_in(nccl_header + "1048576 262144 float sum -1 100 10 10 0 100 10 10 0\n", {}),
+                 "the timed operation is not stated"));
+}
+
+// github.com/coreweave/nccl-tests, README.md: the list of 1,440 ranks without its beginning.
+TEST_CASE("the last rank of a list without its beginning gives the number of ranks if the bandwidths match") {
+  const Reading reading = read("#  Rank 1439 Group  0 Pid  21082 on host-073 device  3 [0x01] NVIDIA GB200\n" + nccl_header +
+                               "17179869184 4294967296 float sum -1 84625 203.01 405.74 0 84828 202.53 404.77 0\n");
+  CHECK(reading.series.at(0).ranks == 1440);
+  CHECK(warns(reading, "lists ranks up to 1439"));
+  CHECK_FALSE(reading.series.at(0).nodes);
+}
+
+// The commands have the forms of github.com/eth-cscs/cscs-docs, docs/software/communication.
+TEST_CASE("ranks and nodes follow from the command that started the benchmark") {
+  const std::string rows =
+      "# OSU MPI All-to-All Personalized Exchange Latency Test v7.5\n# Size       Avg Latency(us)\n1 12.46\n";
+  const auto started = [&](const std::string& command) { return read(command + "\n" + rows, {}).series.at(0); };
+  const ExchangeSeries by_srun = started("$ srun -N2 --ntasks-per-node=4 --mpi=pmix ./collective/osu_alltoall");
+  CHECK(by_srun.ranks == 8);
+  CHECK(by_srun.nodes == 2);
+  CHECK(by_srun.level == NetworkLevel::between_nodes);
+  CHECK(started("srun -n 8 --nodes 2 osu_alltoall").nodes == 2);
+  CHECK(started("mpirun -np 16 \\\n  --map-by ppr:8:node \\\n  /opt/osu_alltoall -m 1").nodes == 2);
+  CHECK(started("mpiexec -n 16 -ppn 4 osu_alltoall").nodes == 4);
+  CHECK(started("mpirun -np 4 --host a:2,b:2 osu_alltoall").nodes == 2);
+  CHECK_FALSE(started("mpirun -np 4 osu_alltoall").nodes);
+  // A fact that two commands contradict is unknown, and what the user gives comes first.
+  CHECK(contains(error_in("srun -n 8 osu_alltoall\nsrun -n 4 osu_alltoall\n" + rows, {}), "number of ranks is not stated"));
+  CHECK(read("srun -n 8 osu_alltoall\n" + rows, otherwise({.ranks = 4})).series.at(0).ranks == 4);
+  // A process of nccl-tests has a rank on each of its GPUs.
+  const std::string command = "srun -N2 --ntasks-per-node=1 ./build/all_reduce_perf -b 1M -e 1M -g 8\n";
+  const ExchangeSeries nccl =
+      read(command + nccl_header + "1048576 262144 float sum -1 100 10 18.75 0 100 10 18.75 0\n", {}).series.at(0);
+  CHECK(nccl.ranks == 16);
+  CHECK(nccl.nodes == 2);
+}
+
 // ---- torch.distributed by all_reduce_bench.py ----
 
 // The source is github.com/stas00/ml-engineering, network/benchmarks/README.md: four nodes of eight B200.
@@ -255,8 +306,8 @@ TEST_CASE("all_reduce_bench.py states operation and ranks above its table, and t
 }
 
 // The source is network/benchmarks/results/all-reduce-8xH200.md in github.com/stas00/ml-engineering.
-TEST_CASE("a table of all_reduce_bench.py alone needs its operation; ranks follow from the two bandwidths") {
-  CHECK(contains(error_of([&] { (void)load("torch-table-alone.txt"); }), "the timed operation is not stated"));
+TEST_CASE("operation and ranks of a table of all_reduce_bench.py alone follow from the two bandwidths") {
+  CHECK(warns(load("torch-table-alone.txt"), "its columns match allreduce only"));
   const Reading reading =
       load("torch-table-alone.txt", otherwise({.operation = Collective::allreduce, .level = NetworkLevel::node}));
   CHECK(reading.series.at(0).ranks == 8);  // 482.26 / 275.58 = 1.75 = 2 * 7/8

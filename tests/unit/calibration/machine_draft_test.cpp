@@ -76,6 +76,12 @@ TEST_CASE("equal GPUs keep their numbers, with the host's count") {
             "  detected-gpus: \"detected: nvidia-smi lists 4 x NVIDIA H100 80GB HBM3 of 81559 MiB\"\n"));
 }
 
+TEST_CASE("xpu-smi lists cards, of which a machine counts the stacks") {
+  DraftRequest request = request_like("aurora");
+  request.host.gpus = DetectedGpus{"Intel(R) Data Center GPU Max 1550", 6, {}, {}, "Intel", "xpu-smi"};
+  CHECK(drafted(request).devices_per_node() == 12);
+}
+
 TEST_CASE("another GPU has its own name and memory, and a comment names the GPU of its peaks") {
   DraftRequest request = request_like("dgx-h100");
   request.host.gpus = DetectedGpus{"NVIDIA A100-SXM4-80GB", 8, 81920};

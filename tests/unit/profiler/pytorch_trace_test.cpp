@@ -553,6 +553,14 @@ TEST_CASE("a trace that cannot be of the model is refused") {
   CHECK(error(TraceBuilder().operation("aten::relu", 0, 1, "[[2,3,4,4]]")) ==
         "t.json: no operator of the trace has the shapes of a layer of m\nhint: check that the trace is of that model, with "
         "images or sequences of that size");
+  CHECK(error(TraceBuilder().operation("aten::conv2d", 0, 1, "[[2,4,16,16],[4,4,3,3],[]]"))
+            .ends_with("hint: the trace has inputs of 4x16x16: --model m@input=4x16x16"));
+  const Model text = model_of(
+      "{tokens: 16}", "  - embedding: {vocabulary: 50, features: 8}\n  - fully_connected: 8\n  - loss: cross_entropy\n");
+  const TraceBuilder shorter = TraceBuilder().operation("aten::linear", 0, 1, "[[1,7,8],[8,8],[8]]");
+  CHECK(error_of([&] {
+          static_cast<void>(imported(shorter, text, on_device));
+        }).ends_with("hint: the trace has sequences of 7 tokens: --model m@tokens=7"));
   CHECK(error(two_steps(), {}) == "the trace does not state its device\nhint: add --device NAME");
   ProfileImportOptions many = on_device;
   many.samples = std::int64_t{1} << 53U;

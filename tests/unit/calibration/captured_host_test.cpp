@@ -1,0 +1,151 @@
+// Tests saved outputs of tools, in the forms that nvidia-smi 535 to 610, rocm-smi 5 to 7, amd-smi 26, hl-smi 1.1x,
+// xpu-smi 1.2, lscpu 2.3x, ibstat, ibv_devinfo and scontrol print, with other values.
+
+#include "calibration/inputs/captured_host.hpp"
+
+#include <string>
+
+#include "calibration/inputs/detected_gpus.hpp"
+#include "tests/catch.hpp"
+
+namespace captured_host_tests {
+
+using namespace ddl;
+
+namespace {
+
+std::string smi_row(int number, const std::string& name) {
+  return "|   " + std::to_string(number) + "  " + name + "     On  |   00000000:0" + std::to_string(number + 1) +
+         ":00.0 Off |                    0 |\n"
+         "| N/A   32C    P0             69W /  700W |     437MiB /  81559MiB |    100%      Default |\n"
+         "|                                         |                        |             Disabled |\n";
+}
+
+}  // namespace
+
+TEST_CASE("GPUs are listed by the table of nvidia-smi") {
+  const std::string head =
+      "$ nvidia-smi\n| NVIDIA-SMI 550.90.12              Driver Version: 550.90.12      CUDA Version: 12.4     |\n"
+      "| GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC |\n";
+  const std::string processes = "|    0   N/A  N/A     12345      C   python                            430MiB |\n";
+  const std::string host = head + smi_row(0, "NVIDIA H100 80GB HBM3") + smi_row(1, "NVIDIA H100 80GB HBM3") + processes;
+  const HostFacts facts = facts_in_outputs(host);
+  REQUIRE(facts.gpus);
+  CHECK(facts.gpus->name == "NVIDIA H100 80GB HBM3");
+  CHECK(facts.gpus->count == 2);
+  CHECK(facts.gpus->memory_mib == 81559);
+  CHECK(facts.gpus->maker == "NVIDIA");
+  CHECK(facts.gpus->tool == "nvidia-smi");
+  CHECK_FALSE(facts.links);
+  // The outputs of two hosts list the GPUs of each.
+  CHECK(facts_in_outputs(host + host).gpus->count == 2);
+  CHECK(facts_in_outputs(head + smi_row(0, "Tesla V100-SXM2...")).gpus->name == "Tesla V100-SXM2");
+  // A shortened name may lack a word, which another output shows.
+  const std::string shortened = head + smi_row(0, "NVIDIA GeForce RTX 2080 ...");
+  CHECK(facts_in_outputs(shortened).gpus->name == "NVIDIA GeForce RTX 2080 ...");
+  const HostFacts whole = facts_in_outputs(shortened + "GPU 0: NVIDIA GeForce RTX 2080 SUPER (UUID: GPU-1)\n");
+  CHECK(whole.gpus->name == "NVIDIA GeForce RTX 2080 SUPER");
+  CHECK(whole.gpus->memory_mib == 81559);
+}
+
+TEST_CASE("GPUs are listed by other outputs of nvidia-smi") {
+  CHECK(facts_in_outputs(
+            "GPU 0: NVIDIA L4 (UUID: GPU-1)\n  MIG 1g.5gb Device 0: (UUID: MIG-2)\nGPU 1: NVIDIA L4 (UUID: GPU-3)\n")
+            .gpus->count == 2);
+  const HostFacts query = facts_in_outputs(
+      "Attached GPUs                             : 1\nGPU 00000000:19:00.0\n    Product Name                          : "
+      "NVIDIA L40S\n"
+      "    BAR1 Memory Usage\n        Total                             : 65536 MiB\n    FB Memory Usage\n        Total     "
+      "     "
+      "                   : 46068 MiB\n");
+  CHECK(query.gpus->name == "NVIDIA L40S");
+  CHECK(query.gpus->memory_mib == 46068);
+  const HostFacts csv =
+      facts_in_outputs("index, name, memory.total [MiB]\n0, NVIDIA A40, 46068 MiB\n1, NVIDIA A40, 46068 MiB\n");
+  CHECK(csv.gpus->name == "NVIDIA A40");
+  CHECK(csv.gpus->count == 2);
+  CHECK(csv.gpus->memory_mib == 46068);
+}
+
+TEST_CASE("GPUs of other makers are listed by their own tools") {
+  const auto gpus = [](const std::string& text) { return facts_in_outputs(text).gpus.value(); };
+  const DetectedGpus series = gpus(
+      "GPU[0]      : Card series:      AMD INSTINCT MI250 (MCM) OAM AC MBA\nGPU[0]      : Card model:       0x0b0c\n"
+      "GPU[1]      : Card series:      AMD INSTINCT MI250 (MCM) OAM AC MBA\n");
+  CHECK(series.count == 2);
+  CHECK(series.maker == "AMD");
+  CHECK(is_same_gpu(series.name, "AMD Instinct MI250"));
+  const DetectedGpus named = gpus(
+      "Device  [Model : Revision]    Temp        Power\n        Name (20 chars)       (Junction)  (Socket)\n"
+      "0       [0x74a1 : 0x00]       45.0 C      173.0W\n        AMD Instinct MI300X\n"
+      "1       [0x74a1 : 0x00]       41.0 C      179.0W\n        AMD Instinct MI300X\n");
+  CHECK(named.name == "AMD Instinct MI300X");
+  CHECK(named.count == 2);
+  CHECK(named.tool == "rocm-smi");
+  CHECK(
+      gpus("0       4     0x74a0,   50375  48.0 C      110.0W\n1       5     0x74a0,   20890  53.0 C      113.0W\n").name ==
+      "AMD Instinct MI300A");
+  const DetectedGpus table = gpus(
+      "| AMD-SMI 26.0.0+37d158ab      amdgpu version: 6.14.14  ROCm version: 7.0.0     |\n"
+      "| 0000:0c:00.0    AMD Instinct MI300X | 0 %      38 C   0           132/750 W |\n"
+      "|   0       0       0        SPX/NPS1 | 0 %        N/A             283/196592 MB |\n");
+  CHECK(table.name == "AMD Instinct MI300X");
+  CHECK(table.memory_mib == 196592);
+  CHECK(table.tool == "amd-smi");
+  const DetectedGpus gaudi = gpus(
+      "| HL-SMI Version:                              hl-1.18.0-fw-53.1.1.1          |\n"
+      "|   0  HL-225              N/A  | 0000:33:00.0     N/A |                   0 |\n"
+      "| N/A   23C   N/A    94W / 600W |    768MiB / 98304MiB |     0%           N/A |\n");
+  CHECK(gaudi.name == "HL-225");
+  CHECK(gaudi.maker == "Habana");
+  CHECK(gaudi.memory_mib == 98304);
+  CHECK(gaudi.tool == "hl-smi");
+  const DetectedGpus intel = gpus(
+      "| 0         | Device Name: Intel(R) Data Center GPU Max 1550          |\n"
+      "|           | Vendor Name: Intel(R) Corporation                       |\n");
+  CHECK(intel.name == "Intel(R) Data Center GPU Max 1550");
+  CHECK(intel.maker == "Intel");
+}
+
+TEST_CASE("links, processors, ports and nodes are read from one file") {
+  const HostFacts facts = facts_in_outputs(
+      "      GPU0  GPU1  CPU Affinity  NUMA Affinity\nGPU0   X    NV12   0-51         0\nGPU1  NV12   X     0-51         0\n"
+      "GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-1)\n\t Link 0: 25 GB/s\nGPU 1: NVIDIA A100-SXM4-40GB (UUID: GPU-2)\n"
+      "Architecture:            x86_64\nModel name:              AMD EPYC 7742 64-Core Processor\nSocket(s):               "
+      "2\n"
+      "CA 'mlx5_0'\n\tPort 1:\n\t\tState: Active\n\t\tRate: 200\n\t\tLink layer: InfiniBand\n"
+      "CA 'mlx5_1'\n\tPort 1:\n\t\tState: Down\n\t\tRate: 200\nCA 'mlx5_2'\n\tPort 1:\n\t\tState: Active\n\t\tRate: 200\n"
+      "NodeName=n1 Arch=x86_64 CoresPerSocket=32\n   Gres=gpu:a100:4(S:0-1)\nNodeName=n2 Arch=x86_64\n   "
+      "Gres=gpu:a100:4(S:0-1)\n"
+      "NodeName=login Arch=x86_64\n   Gres=(null)\n");
+  REQUIRE(facts.gpus);
+  CHECK(facts.gpus->count == 2);
+  REQUIRE(facts.links);
+  CHECK(facts.links->links == 12);
+  CHECK(facts.links->link_gb == 25);
+  CHECK(facts.processor->name == "AMD EPYC 7742 64-Core Processor");
+  CHECK(facts.processor->sockets == 2);
+  CHECK(facts.ports->count == 2);
+  CHECK(facts.ports->gigabits == 200);
+  CHECK(facts.ports->from == "ibstat, 200 Gb/s");
+  CHECK(facts.nodes->count == 2);
+  CHECK(facts.nodes->with_gpus);
+  const HostFacts verbs = facts_in_outputs(
+      "hca_id: mlx5_0\n\t\tport:\t1\n\t\t\tstate:\t\t\tPORT_ACTIVE (4)\n\t\t\tactive_width:\t\t4X "
+      "(2)\n\t\t\tactive_speed:\t\t25.0 "
+      "Gbps (32)\n");
+  CHECK(verbs.ports->gigabits == 100);
+  // Slurm alone names the kind of GPU and their number.
+  CHECK(facts_in_outputs("NodeName=n1 Arch=x86_64\n Gres=gpu:h100:8(S:0-1)\n").gpus->count == 8);
+}
+
+TEST_CASE("text of other programs has no facts") {
+  const HostFacts facts = facts_in_outputs("# nThread 1 nGpus 8\n| a | b |\nModel: resnet50\nRate: 5\n0, 1, 2\n");
+  CHECK_FALSE(facts.gpus);
+  CHECK_FALSE(facts.links);
+  CHECK_FALSE(facts.processor);
+  CHECK_FALSE(facts.ports);
+  CHECK_FALSE(facts.nodes);
+}
+
+}  // namespace captured_host_tests

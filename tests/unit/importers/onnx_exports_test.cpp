@@ -1,0 +1,162 @@
+// Tests parts of networks as PyTorch and timm export them: attention with rotary positions and reduced keys, computed
+// weights and paddings, and trained tokens.
+
+#include <string>
+
+#include "tests/unit/importers/onnx_text.hpp"
+
+using namespace ddl;
+
+// PyTorch 2.7 and newer export scaled_dot_product_attention with a mask in this form.
+TEST_CASE("weights of attention that are not numbers are replaced without a layer") {
+  const std::string graph =
+      "g (float[N,6,8] x, float[8,8] w) => (float[N,6,8] y) { q = MatMul(x, w) s = Constant<value = int64[4] {-1, 6, 2, "
+      "4}>() "
+      "r = Reshape(q, s) h = Transpose<perm = [0, 2, 1, 3]>(r) k = Transpose<perm = [0, 2, 3, 1]>(r) a = MatMul(h, k) p = "
+      "Softmax(a) n = IsNaN(p) zero = Constant<value = float {0.0}>() q2 = Where(n, zero, p) o = MatMul(q2, h) t = "
+      "Transpose<perm = [0, 2, 1, 3]>(o) z = Constant<value = int64[3] {-1, 6, 8}>() y = Reshape(t, z) }";
+  CHECK(operations_of(import_text(graph)) == "fc concat attention");
+  CHECK(error_in("g (float[N,6,8] x) => (bool[N,6,8] y) { y = IsNaN(x) }").find("on attention scores only") !=
+        std::string::npos);
+}
+
+// wav2vec 2.0 divides the weights of its convolution of positions by their norm. Axes are an input since opset 18, which
+// older libraries of ONNX do not know.
+TEST_CASE("weights that are divided by their norm are stored weights") {
+  const std::string graph =
+      "g (float[N,8,6] x, float[8,8,3] v, float[1,1,3] size) => (float[N,8,4] y) { axes = Constant<value = int64[2] {0, "
+      "1}>() "
+      "n = ReduceL2(v, axes) d = Div(size, n) w = Mul(v, d) y = Conv(x, w) }";
+  const Model model = import_text(graph, 18);
+  CHECK(operations_of(model) == "conv");
+  CHECK(model.parameters() == 8 * 8 * 3);
+}
+
+// YOLOS puts a class token before the patches and tokens of detections after them.
+TEST_CASE("trained tokens may stand on both sides of a sequence") {
+  const Model model = import_text(
+      "g (float[N,6,8] x, float[8,8] w, float[1,1,8] first, float[1,2,8] last) => (float[N,9,8] y) { h = MatMul(x, w) y = "
+      "Concat<axis = 1>(first, h, last) }");
+  CHECK(operations_of(model) == "fc class_token class_token class_token");
+  CHECK(model.parameters() == 8 * 8 + 3 * 8);
+}
+
+// Llama's rotary positions as transformers 5 exports them: x · cos + concat(-x₂, x₁) · sin, with shared key-value heads.
+TEST_CASE("rotary positions of several operators are a layer before attention") {
+  const std::string turn =
+      "{0}1 = Slice({0}, zero, two, last) {0}2 = Slice({0}, two, four, last) {0}n = Neg({0}2) {0}t = Concat<axis = "
+      "-1>({0}n, "
+      "{0}1) {0}c = Mul({0}, cos) {0}s = Mul({0}t, sin) {0}r = Add({0}c, {0}s) ";
+  const auto turned = [&](const std::string& name) {
+    std::string text = turn;
+    for (std::size_t at = text.find("{0}"); at != std::string::npos; at = text.find("{0}")) text.replace(at, 3, name);
+    return text;
+  };
+  const std::string graph =
+      "g (float[N,6,8] x, float[8,8] wq, float[8,8] wk, float[8,8] wv, float[1,1,6,4] cos, float[1,1,6,4] sin) => "
+      "(float[N,6,8] y) { s = Constant<value = int64[4] {-1, 6, 2, 4}>() zero = Constant<value = int64[1] {0}>() two = "
+      "Constant<value = int64[1] {2}>() four = Constant<value = int64[1] {4}>() last = Constant<value = int64[1] {3}>() qm "
+      "= "
+      "MatMul(x, wq) km = MatMul(x, wk) vm = MatMul(x, wv) qh = Reshape(qm, s) kh = Reshape(km, s) vh = Reshape(vm, s) q = "
+      "Transpose<perm = [0, 2, 1, 3]>(qh) k = Transpose<perm = [0, 2, 1, 3]>(kh) v = Transpose<perm = [0, 2, 1, 3]>(vh) " +
+      turned("q") + turned("k") +
+      "turned = Transpose<perm = [0, 1, 3, 2]>(kr) a = MatMul(qr, turned) p = Softmax(a) o = MatMul(p, v) t = "
+      "Transpose<perm = [0, "
+      "2, "
+      "1, 3]>(o) z = Constant<value = int64[3] {-1, 6, 8}>() y = Reshape(t, z) }";
+  const Model model = import_text(graph);
+  CHECK(operations_of(model) == "fc rotary attention");
+  CHECK(model.parameters() == 3 * 8 * 8);
+}
+
+TEST_CASE("adjacent slices that are joined again are no layer") {
+  const std::string graph =
+      "g (float[N,6,8] x, float[8,8] w) => (float[N,6,8] y) { h = MatMul(x, w) zero = Constant<value = int64[1] {0}>() two "
+      "= "
+      "Constant<value = int64[1] {2}>() all = Constant<value = int64[1] {8}>() last = Constant<value = int64[1] {2}>() a = "
+      "Slice(h, zero, two, last) b = Slice(h, two, all, last) y = Concat<axis = 2>(";
+  CHECK(operations_of(import_text(graph + "a, b) }")) == "fc loss");
+  CHECK(operations_of(import_text(graph + "b, a) }")) != "fc loss");
+}
+
+// timm's TensorFlow models compute their padding: max((⌈8 / 3⌉ − 1) · 3 + 3 − 8, 0) = 1 behind each dimension.
+TEST_CASE("sizes of a padding are computed with rounding and limits") {
+  const std::string graph =
+      "g (float[N,3,8,8] x, float[4,3,3,3] w) => (float[N,4,3,3] y) { share = Constant<value = float {2.7}>() three = "
+      "Constant<value = float {3.0}>() one = Constant<value = float {1.0}>() eight = Constant<value = float {8.0}>() zero = "
+      "Constant<value = float {0.0}>() c = Ceil(share) s = Sub(c, one) m = Mul(s, three) a = Add(m, three) d = Sub(a, "
+      "eight) l "
+      "= Clip(d, zero) i = Cast<to = 7>(l) first = Constant<value = int64[1] {0}>() u = Unsqueeze(i, first) none = "
+      "Constant<value = int64[6] {0, 0, 0, 0, 0, 0}>() p = Concat<axis = 0>(none, u, u) q = Pad(x, p) y = Conv<strides = "
+      "[3, "
+      "3]>(q, w) }";
+  CHECK(import_text(graph).parameters() == 4 * 3 * 3 * 3);
+}
+
+// SegFormer and PVT reduce the sequence of keys and values.
+TEST_CASE("attention may read keys and values of a shorter sequence") {
+  const std::string graph =
+      "g (float[N,8,4,4] x, float[8,8,1,1] wq, float[8,8,2,2] wr, float[8,8] wk, float[8,8] wv) => (float[N,16,8] y) { c = "
+      "Conv(x, wq) r = Conv<strides = [2, 2]>(x, wr) flat = Constant<value = int64[3] {-1, 8, 16}>() few = Constant<value = "
+      "int64[3] {-1, 8, 4}>() cf = Reshape(c, flat) rf = Reshape(r, few) q = Transpose<perm = [0, 2, 1]>(cf) t = "
+      "Transpose<perm "
+      "= [0, 2, 1]>(rf) km = MatMul(t, wk) vm = MatMul(t, wv) sq = Constant<value = int64[4] {-1, 16, 2, 4}>() sk = "
+      "Constant<value = int64[4] {-1, 4, 2, 4}>() qr = Reshape(q, sq) kr = Reshape(km, sk) vr = Reshape(vm, sk) qh = "
+      "Transpose<perm = [0, 2, 1, 3]>(qr) kh = Transpose<perm = [0, 2, 3, 1]>(kr) vh = Transpose<perm = [0, 2, 1, 3]>(vr) a "
+      "= "
+      "MatMul(qh, kh) p = Softmax(a) o = MatMul(p, vh) ot = Transpose<perm = [0, 2, 1, 3]>(o) z = Constant<value = int64[3] "
+      "{-1, 16, 8}>() y = Reshape(ot, z) }";
+  const Model model = import_text(graph);
+  CHECK(operations_of(model).find("attention") != std::string::npos);
+  CHECK(model.parameters() == 8 * 8 + 8 * 8 * 4 + 2 * 8 * 8);
+  // 16 queries and 4 keys of 8 channels: products of scores and of values.
+  CHECK(model.macs() == 16 * 8 * 8 + 4 * 8 * 8 * 4 + 2 * 4 * 8 * 8 + 2 * 16 * 4 * 8);
+}
+
+// DINOv2 with registers puts trained tokens between the class token and the patches.
+TEST_CASE("trained tokens may stand inside a sequence") {
+  const Model model = import_text(
+      "g (float[N,6,8] x, float[8,8] w, float[1,4,8] registers) => (float[N,10,8] y) { h = MatMul(x, w) zero = "
+      "Constant<value = "
+      "int64[1] {0}>() one = Constant<value = int64[1] {1}>() six = Constant<value = int64[1] {6}>() a = Slice(h, zero, "
+      "one, "
+      "one) b = Slice(h, one, six, one) y = Concat<axis = 1>(a, registers, b) }");
+  CHECK(operations_of(model) == "fc class_token class_token class_token class_token");
+  CHECK(model.parameters() == 8 * 8 + 4 * 8);
+}
+
+// Gemma 2 limits scores: cap · tanh(scores / cap).
+TEST_CASE("a tanh of attention scores is a soft cap") {
+  const Import imported = import_graph(
+      "g (float[N,6,8] x, float[8,8] w) => (float[N,6,8] y) { q = MatMul(x, w) s = Constant<value = int64[4] {-1, 6, 2, "
+      "4}>() r = "
+      "Reshape(q, s) h = Transpose<perm = [0, 2, 1, 3]>(r) k = Transpose<perm = [0, 2, 3, 1]>(r) a = MatMul(h, k) cap = "
+      "Constant<value = float {50.0}>() d = Div(a, cap) e = Tanh(d) f = Mul(e, cap) p = Softmax(f) o = MatMul(p, h) t = "
+      "Transpose<perm = [0, 2, 1, 3]>(o) z = Constant<value = int64[3] {-1, 6, 8}>() y = Reshape(t, z) }");
+  CHECK(imported.model_file.find("soft_cap: yes") != std::string::npos);
+}
+
+// Swin divides 16 tokens into windows of four, and adds a mask to the scores of shifted windows.
+TEST_CASE("attention in windows is window attention") {
+  const std::string graph =
+      "g (float[N,16,8] x, float[8,24] w, float[1,4,1,4,4] hidden) => (float[N,16,8] y) { cut = Constant<value = int64[3] "
+      "{-1, 4, "
+      "8}>() r = Reshape(x, cut) h = MatMul(r, w) five = Constant<value = int64[5] {-1, 4, 3, 2, 4}>() v5 = Reshape(h, "
+      "five) t = "
+      "Transpose<perm = [2, 0, 3, 1, 4]>(v5) q1, k1, v1 = Split<axis = 0>(t, parts) zero = Constant<value = int64[1] {0}>() "
+      "q = "
+      "Squeeze(q1, zero) k = Squeeze(k1, zero) v = Squeeze(v1, zero) kt = Transpose<perm = [0, 1, 3, 2]>(k) a = MatMul(q, "
+      "kt) "
+      "apart = Constant<value = int64[5] {-1, 4, 2, 4, 4}>() b = Reshape(a, apart) c = Add(b, hidden) again = "
+      "Constant<value = "
+      "int64[4] {-1, 2, 4, 4}>() e = Reshape(c, again) p = Softmax(e) o = MatMul(p, v) u = Transpose<perm = [0, 2, 1, "
+      "3]>(o) z = "
+      "Constant<value = int64[3] {-1, 16, 8}>() y = Reshape(u, z) }";
+  std::string text = graph;
+  text.replace(text.find("q1, k1"), 0, "parts = Constant<value = int64[3] {1, 1, 1}>() ");
+  const Model model = import_text(text);
+  CHECK(operations_of(model).find("window_attention") != std::string::npos);
+  CHECK(model.parameters() == 8 * 24);
+  // Each token attends to the four tokens of its window: products of scores and of values.
+  CHECK(model.macs() == 16 * 8 * 24 + 2 * 16 * 4 * 8);
+}
