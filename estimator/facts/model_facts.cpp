@@ -298,6 +298,20 @@ double trained_share(const Layer& layer) {
   return parameters > 0 ? static_cast<double>(layer.trained()) / static_cast<double>(parameters) : 1.0;
 }
 
+int layer_of_fewest_units(const ModelFacts& facts, std::span<const int> layers) {
+  int fewest = -1;
+  const auto consider = [&](int layer) {
+    const auto units = [&](int each) { return facts.tensor_units[static_cast<std::size_t>(each)]; };
+    if (fewest < 0 || units(layer) < units(fewest)) fewest = layer;
+  };
+  for (const int layer : layers) {
+    const bool lookup = facts.tensor_role[static_cast<std::size_t>(layer)] == TensorSplitRole::lookup;
+    if (!lookup && (layer != facts.last_matrix || layers.size() == 1)) consider(layer);
+  }
+  if (fewest < 0) std::for_each(layers.begin(), layers.end(), consider);
+  return fewest;
+}
+
 ModelFacts facts_of(const Model& model) {
   ModelFacts facts;
   facts.model = &model;
@@ -393,6 +407,7 @@ ModelFacts facts_of(const Model& model) {
   }
 
   assign_tensor_roles(model, facts, consumers);
+  facts.fewest_units_layer = layer_of_fewest_units(facts, facts.matrix);
   find_token_splits(model, facts);
   find_experts(model, facts);
   facts.context_units = context_units(model, facts);

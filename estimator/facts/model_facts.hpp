@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "estimator/facts/recompute_modules.hpp"
@@ -197,6 +198,7 @@ struct ModelFacts {
   int first_matrix = -1, last_matrix = -1;
   std::int64_t smallest_filters = 0;  ///< the smallest number of filters of a matrix layer, without the last one
   int smallest_filters_layer = -1;
+  int fewest_units_layer = -1;         ///< the layer that limits tensor splits of all layers (layer_of_fewest_units)
   std::int64_t smallest_channels = 0;  ///< the smallest number of channels of a matrix layer, without the first one
   int smallest_channels_layer = -1;
   std::vector<bool> frozen;  ///< whether the weights of the layer, own or shared, are not trained
@@ -221,6 +223,9 @@ struct ModelFacts {
 [[nodiscard]] double trained_share(const Layer& layer);
 
 [[nodiscard]] ModelFacts facts_of(const Model& model);
+/// Returns the layer that limits a tensor split of these matrix layers: the first of those with the fewest units. Embedding
+/// tables and the last matrix layer of the model limit it only if there are no other layers. −1 without layers.
+[[nodiscard]] int layer_of_fewest_units(const ModelFacts& facts, std::span<const int> layers);
 
 /// Returns the number of blocks that start in layers [first, last).
 [[nodiscard]] inline double blocks_between(const ModelFacts& facts, int first, int last) {

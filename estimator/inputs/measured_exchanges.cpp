@@ -182,6 +182,7 @@ std::string MeasuredCurve::algorithm_at(Bytes message) const {
 MeasuredExchanges::MeasuredExchanges(std::vector<MeasuredCurve> curves)
     : curves_(std::move(curves)), least_(std::numeric_limits<double>::infinity()) {
   for (const MeasuredCurve& curve : curves_) {
+    if (curve.window == 1 && !curve.both_ways) of_operation_[curve.operation].push_back(least_of_curves_.size());
     least_of_curves_.push_back(least_per_byte_of(curve));
     if (curve.operation == Collective::point_to_point) continue;  // bandwidth tests give β of links, not times of exchanges
     // If a group has more than two ranks, the share of the vector that a round moves is at most
@@ -195,8 +196,9 @@ MeasuredExchanges::Neighbours MeasuredExchanges::neighbours(Collective operation
                                                             const MeasuredCurve* left_out) const {
   const Count asked{ranks, nodes};
   Neighbours near;
-  for (const MeasuredCurve& curve : curves_) {
-    if (curve.operation != operation || curve.window != 1 || curve.both_ways || &curve == left_out) continue;
+  for (const std::size_t index : of_operation_[operation]) {
+    const MeasuredCurve& curve = curves_[index];
+    if (&curve == left_out) continue;
     const Count count = count_of(curve);
     if (!same_shape(count, asked)) continue;
     const double places = count.places();

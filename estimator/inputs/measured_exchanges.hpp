@@ -1,9 +1,11 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/enum_array.hpp"
 #include "core/quantity.hpp"
 #include "estimator/inputs/collective.hpp"
 
@@ -149,6 +151,8 @@ class MeasuredExchanges {
 
   std::vector<MeasuredCurve> curves_;
   std::vector<double> least_of_curves_;  ///< least seconds per byte of each curve
+  /// By operation: the curves of exchanges that run alone, as indices.
+  EnumArray<Collective, std::vector<std::size_t>> of_operation_;
   SecondsPerByte least_{};
 };
 

@@ -359,10 +359,10 @@ const KernelModel::Known& KernelModel::known(const Family& family, const KernelS
   return known_.emplace(key, known).first->second;
 }
 
-double KernelModel::seconds_at_one_clock(const Family& family, const Work& work, Pass pass, double samples) const {
+double KernelModel::seconds_at_one_clock(const Family& family, const Known& whole, const Work& work, Pass pass,
+                                         double samples) const {
   // Parts of fewer samples may leave multiprocessors idle, and their times are less certain.
   constexpr double least_length = 1024;
-  const Known& whole = known(family, shape_of_run(work, pass, samples));
   if (!family.is_from_alone || work.batched == Work::Batched::count) return whole.seconds;
   double& seconds = whole.at_one_clock[static_cast<std::size_t>(work.batched)];
   if (seconds > 0) return seconds;
@@ -412,30 +412,36 @@ Work KernelModel::as_run(Work work, Pass pass) const {
   return work;
 }
 
-KernelTime KernelModel::time(const Work& asked, Pass pass, double samples) const {
-  if (!asked.is_any()) return {};
+KernelModel::Run KernelModel::run(const Work& asked, Pass pass, double samples) const {
   const Work work = as_run(asked, pass);
   const Family& family = family_of(work.kernel_kind(), pass);
   if (family.family == nullptr) return {.time = roofline_.time(work, samples) + copies(work, samples)};
   const KernelShape shape = shape_of_run(work, pass, samples);
   const Known& known = this->known(family, shape);
-  const double seconds = seconds_at_one_clock(family, work, pass, samples);
+  const double seconds = seconds_at_one_clock(family, known, work, pass, samples);
   const double slower =
       work.kernel_kind() == KernelKind::fused_attention ? attention_factor_[static_cast<std::size_t>(pass)] : 1;
   const double attainable = is_traffic(work.kernel_kind()) ? 0 : asked.flops * samples * least_per_flop_;
   // Constants and residuals are fitted to measurements with errors, some of them at higher clocks than the datasheet's.
   const double bound = std::max({attainable, sheet_bound(asked, pass, samples, shape, peaks_),
                                  block_sum_time(norm_sums_, asked, shape.bytes, peaks_)});
-  const Seconds time = Seconds(std::max(seconds * slower, bound)) + copies(asked, samples);
+  return {&family, known.is_inside, Seconds(bound), Seconds(std::max(seconds * slower, bound)) + copies(asked, samples)};
+}
+
+KernelTime KernelModel::time(const Work& work, Pass pass, double samples) const {
+  if (!work.is_any()) return {};
+  const auto [family, is_inside, bound, time] = run(work, pass, samples);
+  if (family == nullptr) return {.time = time};
   // Another pass than the measured one may run another kernel.
-  const bool is_of_pass = family.family->pass.value_or(pass) == pass;
+  const KernelFamily& measured = *family->family;
+  const bool is_of_pass = measured.pass.value_or(pass) == pass;
   const double outer =
-      is_of_pass ? family.family->spread_outside : std::max(family.family->spread_outside, KernelFamily{}.spread_outside);
-  const double factor = std::exp(known.is_inside && is_of_pass ? family.family->spread_inside : outer);
+      is_of_pass ? measured.spread_outside : std::max(measured.spread_outside, KernelFamily{}.spread_outside);
+  const double factor = std::exp(is_inside && is_of_pass ? measured.spread_inside : outer);
   return {.time = time,
-          .low = max(time / factor, Seconds(bound)),
+          .low = max(time / factor, bound),
           .high = time * factor,
-          .source = family.is_own ? Provenance::curve : Provenance::roofline};
+          .source = family->is_own ? Provenance::curve : Provenance::roofline};
 }
 
 KernelShape KernelModel::shape_of_run(const Work& work, Pass pass, double samples) const {
@@ -448,7 +454,9 @@ KernelShape KernelModel::shape_of_run(const Work& work, Pass pass, double sample
   return shape;
 }
 
-Seconds KernelModel::seconds(const Work& work, Pass pass, double samples) const { return time(work, pass, samples).time; }
+Seconds KernelModel::seconds(const Work& work, Pass pass, double samples) const {
+  return work.is_any() ? run(work, pass, samples).time : Seconds{};
+}
 
 Seconds KernelModel::least(const Work& asked, Pass pass, double samples) const {
   if (!asked.is_any()) return {};

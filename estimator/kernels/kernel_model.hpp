@@ -84,7 +84,17 @@ class KernelModel {
   [[nodiscard]] const Family& family_of(KernelKind kind, Pass pass) const;
   [[nodiscard]] const Known& known(const Family& family, const KernelShape& shape) const;
   /// Returns the seconds of a kernel at one clock for all sizes: at most the time of its parts, one after the other.
-  [[nodiscard]] double seconds_at_one_clock(const Family& family, const Work& work, Pass pass, double samples) const;
+  /// `whole`: the cached time of the kernel.
+  [[nodiscard]] double seconds_at_one_clock(const Family& family, const Known& whole, const Work& work, Pass pass,
+                                            double samples) const;
+  /// A kernel of a family, as the framework runs it.
+  struct Run {
+    const Family* family = nullptr;  ///< null if the time is a roofline
+    bool is_inside = false;          ///< whether the kernel lies between measured kernels
+    Seconds bound{};                 ///< lower bound of the time, without copies
+    Seconds time{};
+  };
+  [[nodiscard]] Run run(const Work& asked, Pass pass, double samples) const;
   /// Returns the first of two matrix products that each have half of the terms of a product's sums.
   [[nodiscard]] KernelShape half_sum(KernelShape shape) const;
 

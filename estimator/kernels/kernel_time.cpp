@@ -88,38 +88,35 @@ KernelTimes::KernelTimes(const ModelFacts& facts, const Device& device, const Co
   const MeasuredModel* measured = find_measured(coefficients, model.name, precision);
   reference_batch_ = measured != nullptr ? measured->batch : default_reference_batch;
 
-  Seconds fitted{};  // part of the time that is predicted by formulas fitted to this device's kernels
-  const auto spread = [&](double batch, double update_bytes, std::vector<LayerTimes>& times) {
-    times.resize(model.layers.size());
-    Seconds total{};
-    fitted = {};
-    for (std::size_t i = 0; i < model.layers.size(); ++i) {
-      const Layer& layer = model.layers[i];
-      const bool wide = casting && facts.autocast.is_wide[i];
-      const Precision of_layer = wide ? Precision::fp32 : kernel_precision(facts, i, precision);
-      const auto time = [&](Pass pass) {
-        Seconds sum{};
-        for (const Work& work : works(i, *layer.operation, pass, layer.input_shapes, layer.output_shape)) {
-          const KernelModel& kernels = model_of(work, of_layer);
-          const Seconds one = kernels.seconds(work, pass, batch);
-          sum += one;
-          if (kernels.source(work.kernel_kind(), pass) == Provenance::curve) fitted += one;
-        }
-        if (model_.has_formulas())
-          sum += time_between_steps(*layer.operation, pass, layer.input_shapes, layer.output_shape, batch, persistent_);
-        return sum;
-      };
-      LayerTimes& at = times[i];
-      at.forward = time(Pass::forward) / batch;
-      at.backward = facts.frozen[i] ? Seconds{} : time(Pass::backward_weight) / batch;
-      if (facts.needs_input_gradient[i]) at.backward += time(Pass::backward_data) / batch;
-      at.update = model_.traffic_time(static_cast<double>(layer.trained()) * update_bytes);
-      total += (at.forward + at.backward) * batch + at.update;
-    }
-    return total;
-  };
   // A measured total includes the update of the measured run: stochastic gradient descent with momentum.
-  const Seconds total = spread(reference_batch_, ddl::update_bytes_per_parameter(Optimizer::momentum, precision), serial_);
+  const double measured_update_bytes = ddl::update_bytes_per_parameter(Optimizer::momentum, precision);
+  Seconds total{}, fitted{};  // `fitted`: the part that is predicted by formulas fitted to this device's kernels
+  serial_.resize(model.layers.size());
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    const Layer& layer = model.layers[i];
+    const bool wide = casting && facts.autocast.is_wide[i];
+    const Precision of_layer = wide ? Precision::fp32 : kernel_precision(facts, i, precision);
+    const auto time = [&](Pass pass) {
+      Seconds sum{};
+      for (const Work& work : works(i, *layer.operation, pass, layer.input_shapes, layer.output_shape)) {
+        const KernelModel& kernels = model_of(work, of_layer);
+        const Seconds one = kernels.seconds(work, pass, reference_batch_);
+        sum += one;
+        if (kernels.source(work.kernel_kind(), pass) == Provenance::curve) fitted += one;
+      }
+      if (model_.has_formulas())
+        sum += time_between_steps(*layer.operation, pass, layer.input_shapes, layer.output_shape, reference_batch_,
+                                  persistent_);
+      return sum;
+    };
+    LayerTimes& at = serial_[i];
+    at.forward = time(Pass::forward) / reference_batch_;
+    at.backward = facts.frozen[i] ? Seconds{} : time(Pass::backward_weight) / reference_batch_;
+    if (facts.needs_input_gradient[i]) at.backward += time(Pass::backward_data) / reference_batch_;
+    const auto trained = static_cast<double>(layer.trained());
+    at.update = model_.traffic_time(trained * update_bytes_per_parameter_);
+    total += (at.forward + at.backward) * reference_batch_ + model_.traffic_time(trained * measured_update_bytes);
+  }
   if (measured != nullptr && total.value() > 0) {
     scale_ = measured->per_sample.value() * measured->batch / total.value();
     origin_ = KernelBasis::measured_total;
@@ -130,7 +127,6 @@ KernelTimes::KernelTimes(const ModelFacts& facts, const Device& device, const Co
   } else if (model_.has_formulas()) {
     origin_ = fitted >= total * 0.5 ? KernelBasis::fitted : KernelBasis::transferred;
   }
-  spread(reference_batch_, update_bytes_per_parameter_, serial_);
   for (LayerTimes& layer : serial_) {
     layer.forward *= scale_;
     layer.backward *= scale_;

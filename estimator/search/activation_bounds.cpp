@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "estimator/choices/plan_choice.hpp"
 #include "estimator/layers/layer_costs.hpp"
 #include "estimator/memory/memory.hpp"
 #include "estimator/schedules/schedule.hpp"
@@ -19,49 +20,71 @@ constexpr Bytes rounding_of_layer(8 * 512.0);
 
 }  // namespace
 
+std::vector<Plan> ActivationBounds::ways_to_divide(const Plan& plan) const {
+  std::vector<Plan> ways{plan};
+  for (const PlanChoice choice :
+       {PlanChoice::sequence_parallel, PlanChoice::context_exchange, PlanChoice::experts, PlanChoice::tables}) {
+    const PlanChoiceRow& row = row_of(choice);
+    if (!row.matters(plan.mesh)) continue;
+    for (std::size_t i = 0, count = ways.size(); i < count; ++i) {
+      for (int value = 1; value <= row.last; ++value) {
+        if (row.possible != nullptr && !row.possible(estimator_.job().facts, ways[i], value)) continue;
+        Plan way = ways[i];
+        row.set(way, value);
+        ways.push_back(way);
+      }
+    }
+  }
+  return ways;
+}
+
 const ActivationBounds::Kept& ActivationBounds::kept_of(const Plan& plan) {
-  const auto [entry, is_new] = known_.try_emplace({plan.mesh.tiles(), plan.mesh[Axis::filter], plan.mesh[Axis::channel]});
+  Mesh divided = plan.mesh;
+  divided.set(Axis::data, 1);
+  divided.set(Axis::pipeline, 1);
+  const auto [entry, is_new] = known_.try_emplace(divided);
   Kept& kept = entry->second;
   if (!is_new) return kept;
   const Job& job = estimator_.job();
   Plan alone;
-  alone.mesh = plan.mesh;
-  alone.mesh.set(Axis::data, 1);
-  alone.mesh.set(Axis::pipeline, 1);
+  alone.mesh = divided;
   alone.precision = plan.precision;
   alone.optimizer = plan.optimizer;
   alone.global_batch = static_cast<std::int64_t>(many_samples) * alone.mesh.batch_parts();
   // The times of kernels do not affect memory.
   const LayerKinds& kinds = estimator_.tables().kinds_of(alone);
   const std::vector<KernelCosts> none(kinds.count.size());
-  const LayerCostTable costs(job, alone, kinds, false, &none);
   const auto count = static_cast<int>(job.facts.model->layers.size());
-  const auto per_sample = [&](Bytes bytes, int layers) {
-    return max(Bytes{}, bytes - rounding_of_layer * layers) / many_samples;
-  };
-  const auto least_of = [&](int last) {
-    Bytes least(std::numeric_limits<double>::infinity());
-    for (const Recompute recompute : enum_values<Recompute>) {
-      alone.recompute = recompute;
-      least = min(least, kept_by_micro_batch({job, alone, costs, 0, last}).allocated);
-    }
-    return per_sample(least, last);
-  };
-  kept.all = least_of(count);
-  kept.first = least_of(1);
+  kept.all = kept.first = Bytes(std::numeric_limits<double>::infinity());
+  for (Plan& way : ways_to_divide(alone)) {
+    const LayerCostTable costs(job, way, kinds, false, &none);
+    const auto lower = [&](Bytes& least, int last) {
+      for (const Recompute recompute : enum_values<Recompute>) {
+        way.recompute = recompute;
+        const Bytes bytes = kept_by_micro_batch({job, way, costs, 0, last}).allocated;
+        least = min(least, max(Bytes{}, bytes - rounding_of_layer * last) / many_samples);
+      }
+    };
+    lower(kept.all, count);
+    lower(kept.first, 1);
+  }
   return kept;
 }
 
 Bytes ActivationBounds::least(const Plan& plan) {
-  const Mesh& mesh = plan.mesh;
-  if (mesh[Axis::tensor] > 1 || mesh[Axis::context] > 1 || mesh[Axis::expert] > 1) return {};
   const Kept& kept = kept_of(plan);
-  const int stages = mesh[Axis::pipeline];
+  const int stages = plan.mesh[Axis::pipeline];
   const double samples = std::min(many_samples, samples_per_micro_batch(plan));
-  // The first stage has the first layer. Of all schedules, 1F1B keeps the fewest micro-batches.
-  const double in_flight =
-      micro_batches_in_flight(Schedule::one_forward_one_backward, 0, stages, static_cast<double>(plan.micro_batches));
-  return max(kept.all / stages, kept.first * in_flight) * samples;
+  // Of all schedules, 1F1B keeps the fewest micro-batches. If no stage keeps more than B bytes, each stage keeps at most B
+  // divided by its number of micro-batches of one of them.
+  const auto in_flight = [&](int stage) {
+    return micro_batches_in_flight(Schedule::one_forward_one_backward, stage, stages,
+                                   static_cast<double>(plan.micro_batches));
+  };
+  double shares = 0;
+  for (int stage = 0; stage < stages; ++stage) shares += 1 / in_flight(stage);
+  // The first stage has the first layer.
+  return max(kept.all / shares, kept.first * in_flight(0)) * samples;
 }
 
 }  // namespace ddl

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <map>
-#include <tuple>
+#include <vector>
 
 #include "core/quantity.hpp"
 #include "estimator/plan/plan.hpp"
@@ -16,7 +16,7 @@ class ActivationBounds {
   explicit ActivationBounds(const Estimator& estimator) : estimator_(estimator) {}
 
   /// Returns a lower bound in bytes for the fullest rank of a plan that offloads no activations, with any recomputation,
-  /// stages, schedule, placement and ZeRO stage. Zero for plans that split tensors, sequences or experts.
+  /// stages, schedule, placement and ZeRO stage, and any way to divide layers along the plan's axes.
   [[nodiscard]] Bytes least(const Plan& plan);
 
  private:
@@ -26,9 +26,11 @@ class ActivationBounds {
     Bytes first{};  ///< of the first layer
   };
   const Kept& kept_of(const Plan& plan);
+  /// Returns plans with the degrees of `plan`, one for each possible way to divide layers.
+  [[nodiscard]] std::vector<Plan> ways_to_divide(const Plan& plan) const;
 
   const Estimator& estimator_;
-  std::map<std::tuple<Tiles, int, int>, Kept> known_;  ///< keyed by the tiles, and by the filter and channel degrees
+  std::map<Mesh, Kept> known_;  ///< keyed by the degrees except replicas and stages
 };
 
 }  // namespace ddl

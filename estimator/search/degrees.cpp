@@ -17,6 +17,24 @@ std::vector<std::int64_t> divisors(std::int64_t number) {
   return low;
 }
 
+std::vector<Mesh> neighbors_of(const Mesh& mesh) {
+  std::vector<Mesh> found;
+  for (std::size_t from = 0; from < mesh_dimensions; ++from) {
+    for (int left = mesh.degrees()[from], prime = 2; left > 1; ++prime) {
+      if (prime * prime > left) prime = left;
+      if (left % prime != 0) continue;
+      while (left % prime == 0) left /= prime;
+      for (std::size_t to = 0; to < mesh_dimensions; ++to) {
+        if (to == from) continue;
+        Mesh& other = found.emplace_back(mesh);
+        other.degrees()[from] /= prime;
+        other.degrees()[to] *= prime;
+      }
+    }
+  }
+  return found;
+}
+
 Degrees::Degrees(const SearchOptions& options, const ModelFacts& facts)
     : options_(options),
       spatial_rank_(facts.model->input.sequence ? 0 : facts.model->input.rank),

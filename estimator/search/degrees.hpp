@@ -15,6 +15,10 @@ namespace ddl {
 /// Returns all divisors of a number, in ascending order.
 [[nodiscard]] std::vector<std::int64_t> divisors(std::int64_t number);
 
+/// Returns the meshes in which one dimension has a prime factor less than in `mesh`, and another dimension has that factor
+/// more.
+[[nodiscard]] std::vector<Mesh> neighbors_of(const Mesh& mesh);
+
 /// Enumerates all ways to write `devices` as a product of degrees.
 class Degrees {
  public:

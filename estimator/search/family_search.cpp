@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "estimator/search/memory_bounds.hpp"
-#include "estimator/search/saving_plans.hpp"
 #include "estimator/step/step_of.hpp"
 #include "estimator/strategies/data.hpp"
 
@@ -93,6 +92,7 @@ void FamilySearch::begin(Verdict allowed) {
   pruned_by_leader_ = has_risk_ = false;
   unstartable_ = 0;
   counts_ = {};
+  possible_of_.reset();
 }
 
 void FamilySearch::give_up(std::int64_t count) {
@@ -313,8 +313,13 @@ bool FamilySearch::sharding_is_beaten(const Plan& plan) {
 bool FamilySearch::savings_are_slow(const Plan& plan, const LikeChoices& choices) {
   const std::optional<Bytes> limit = hopeless_memory();
   if (!limit || !may_be_beaten()) return false;
-  return all_that_fit_are_slow(estimator_, commons_.time_bounds, space_, {plan, choices}, *limit,
-                               [&](Seconds time) { return beaten(time, simplest(plan)); });
+  const auto are_slow = [&](const SavingChoices& saving) {
+    return all_that_fit_are_slow(estimator_, commons_.time_bounds, space_, {plan, saving}, *limit,
+                                 [&](Seconds time) { return beaten(time, simplest(plan)); });
+  };
+  // Possible choices are stored anew for each plan.
+  if (may_break_limits_) return are_slow(SavingChoices(choices));
+  return are_slow(commons_.saving_choices.try_emplace(&choices, choices).first->second);
 }
 
 std::vector<std::int64_t> FamilySearch::promising(Plan plan) {
@@ -395,11 +400,12 @@ void FamilySearch::try_placements(Plan plan, const std::vector<Placement>& place
         ++misfits_;
         continue;
       }
+      const Plan simple = simplest(plan);
       set_choices(plan, choices.front());
       const auto is_beaten = [&](Closeness first, Closeness last) {
         if (!may_be_beaten()) return false;
         for (Closeness closeness = first; closeness <= last; closeness = next(closeness)) {
-          if (!beaten(closeness, plan, simplest(plan))) continue;
+          if (!beaten(closeness, plan, simple)) continue;
           counts_.pruned += static_cast<std::int64_t>(choices.size());
           return true;
         }
@@ -440,6 +446,8 @@ Plan FamilySearch::simplest(Plan plan) {
 const std::vector<LikeChoices>& FamilySearch::possible_choices(Plan plan) {
   const std::vector<LikeChoices>& all = space_.choices(plan);
   if (!may_break_limits_ || all.empty()) return all;
+  if (possible_of_ == plan) return possible_;
+  possible_of_ = plan;
   const auto is_impossible = [&](const ChoiceValues& values) {
     set_choices(plan, values);
     return !estimator_.limits(plan).empty();

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <limits>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "estimator/search/leaders.hpp"
 #include "estimator/search/mesh_bounds.hpp"
 #include "estimator/search/rank.hpp"
+#include "estimator/search/saving_plans.hpp"
 #include "estimator/search/search.hpp"
 #include "estimator/search/sharding_bounds.hpp"
 #include "estimator/search/time_bounds.hpp"
@@ -41,7 +43,8 @@ struct SearchCommons {
   ShardingBounds sharding_bounds;
   Leaders leaders;
   FirstPlans first;
-  std::optional<RankedPlan> best{};  ///< of all families
+  std::map<const LikeChoices*, SavingChoices> saving_choices{};  ///< by a group of choices of the space
+  std::optional<RankedPlan> best{};                              ///< of all families
 };
 
 /// Estimates variants of one family's plans, mesh by mesh, and keeps the best plans.
@@ -69,6 +72,8 @@ class FamilySearch {
   void try_mesh(const Mesh& mesh, std::int64_t count);
   /// Returns whether plans at risk were found but not allowed, and no other plans were found.
   [[nodiscard]] bool asks_for_risk() const { return !best_ && !pruned_by_leader_ && allowed_ == Verdict::fits && has_risk_; }
+  /// Returns the best plan so far.
+  [[nodiscard]] const std::optional<RankedPlan>& best() const { return best_; }
   /// Returns the time of the best plan so far; infinite if no plan is known.
   [[nodiscard]] double best_time() const {
     return best_ ? best_->step_time.value() : std::numeric_limits<double>::infinity();
@@ -196,6 +201,7 @@ class FamilySearch {
   std::int64_t misfits_ = 0;            ///< number of plans that need too much memory
   bool memory_first_ = false;           ///< whether the latest plan did not fit, so the next plan's memory is checked first
   std::vector<LikeChoices> possible_;   ///< result of possible_choices, if requested choices exclude some values
+  std::optional<Plan> possible_of_;     ///< the plan that `possible_` refers to
   std::vector<RankedPlan> ranked_;      ///< with SearchOptions::all, every feasible plan
 };
 

@@ -31,6 +31,10 @@ LikeChoices combinations(const LikeChoices& choices, std::span<const PlanChoice>
   return found;
 }
 
+Recompute recompute_of(const ChoiceValues& values) {
+  return static_cast<Recompute>(values[static_cast<std::size_t>(PlanChoice::recompute)]);
+}
+
 bool any_has(const LikeChoices& choices, PlanChoice choice) {
   return std::any_of(choices.begin(), choices.end(),
                      [&](const ChoiceValues& each) { return each[static_cast<std::size_t>(choice)] > 0; });
@@ -44,18 +48,11 @@ class SavingPlans {
       : estimator_(estimator),
         bounds_(bounds),
         space_(space),
+        choices_(plans.choices),
         plan_(plans.plan),
         limit_(limit),
-        is_too_long_(is_too_long),
-        first_(plans.choices.front()),
-        orders_(combinations(plans.choices, pipelines)),
-        moves_(any_has(plans.choices, PlanChoice::offload_activations) ||
-               any_has(plans.choices, PlanChoice::recompute_blocks)) {
-    constexpr std::array recomputing{PlanChoice::recompute};
-    for (const ChoiceValues& each : combinations(plans.choices, recomputing))
-      kinds_.push_back(static_cast<Recompute>(each[static_cast<std::size_t>(PlanChoice::recompute)]));
-    value(first_, PlanChoice::recompute) = 0;
-    for (const ChoiceValues& each : combinations(plans.choices, shardings)) {
+        is_too_long_(is_too_long) {
+    for (const ChoiceValues& each : choices_.ways) {
       set_choices(plan_, each);
       // Shards add up to the whole except for rounding.
       constexpr double rounding = 1 - 1e-9;
@@ -68,8 +65,10 @@ class SavingPlans {
     // Without savings, no plan is slower than by its layers alone.
     const auto shards = [](const ChoiceValues& way) { return way[static_cast<std::size_t>(PlanChoice::zero)] > 0; };
     if (!std::all_of(ways_.begin(), ways_.end(), shards) && !must_recompute()) return false;
-    for (const ChoiceValues& order : orders_) {
+    for (const ChoiceValues& order : choices_.orders) {
       if (takes_too_long(order, Recompute::none) || (must_recompute() && is_slow_if_it_recomputes(order))) continue;
+      leave_out_full_ways();
+      if (ways_.empty()) return true;
       for (const ChoiceValues& way : ways_) {
         if (!is_slow_if_it_fits(way, order)) return false;
       }
@@ -79,7 +78,7 @@ class SavingPlans {
 
  private:
   void set(const ChoiceValues& way, const ChoiceValues& order, Recompute recompute, int blocks) {
-    ChoiceValues values = first_;
+    ChoiceValues values = choices_.first;
     for (const PlanChoice part : shardings) value(values, part) = way[static_cast<std::size_t>(part)];
     for (const PlanChoice part : pipelines) value(values, part) = order[static_cast<std::size_t>(part)];
     set_choices(plan_, values);
@@ -103,8 +102,30 @@ class SavingPlans {
   }
 
   [[nodiscard]] bool must_recompute() {
-    if (!must_recompute_) must_recompute_ = !moves_ && all_keep_too_much(Recompute::none);
+    if (!must_recompute_) must_recompute_ = !choices_.moves && all_keep_too_much(Recompute::none);
     return *must_recompute_;
+  }
+
+  /// Returns whether plans keep too much with this kind of recomputation.
+  [[nodiscard]] bool keeps_too_much(Recompute kind) {
+    std::optional<bool>& known = kept_too_much_[static_cast<std::size_t>(kind)];
+    if (!known) known = all_keep_too_much(kind);
+    return *known;
+  }
+
+  /// Leaves out ways to shard parameters with which plans keep too much, whatever they recompute.
+  void leave_out_full_ways() {
+    if (has_left_out_ || choices_.moves) return;
+    has_left_out_ = true;
+    std::erase_if(ways_, [&](const ChoiceValues& way) {
+      const auto keeps_too_much = [&](Recompute kind) {
+        set(way, ChoiceValues{}, kind, 0);
+        return keeps_more_than(estimator_, plan_, limit_);
+      };
+      if (space_.may_recompute_blocks(choices_.first) && !keeps_too_much(Recompute::full)) return false;
+      return std::all_of(choices_.kinds.begin(), choices_.kinds.end(),
+                         [&](const ChoiceValues& each) { return keeps_too_much(recompute_of(each)); });
+    });
   }
 
   /// Returns the smallest number of recomputed blocks of a stage with which some plan may fit; one more than the largest
@@ -123,14 +144,17 @@ class SavingPlans {
 
   /// Returns whether plans of this schedule, all of which must recompute something, take too long.
   [[nodiscard]] bool is_slow_if_it_recomputes(const ChoiceValues& order) {
-    for (const Recompute kind : kinds_) {
-      if (kind != Recompute::none && !takes_too_long(order, kind) && !all_keep_too_much(kind)) return false;
+    for (const ChoiceValues& each : choices_.kinds) {
+      const Recompute kind = recompute_of(each);
+      if (kind != Recompute::none && !keeps_too_much(kind) && !takes_too_long(order, kind)) return false;
     }
-    if (!space_.may_recompute_blocks(first_) || takes_too_long(order, Recompute::full, 1)) return true;
+    if (!space_.may_recompute_blocks(choices_.first)) return true;
+    if (!least_blocks_ && takes_too_long(order, Recompute::full, 1)) return true;
     // Of a stage with several chunks, each chunk recomputes the plan's number of blocks.
+    set(ChoiceValues{}, order, Recompute::full, 1);
     const auto chunks = static_cast<int>(most_recomputed_blocks(plan_));
     const int blocks = (least_blocks() + chunks - 1) / chunks;
-    return blocks > 1 && takes_too_long(order, Recompute::full, blocks);
+    return takes_too_long(order, Recompute::full, blocks);
   }
 
   /// Returns whether plans that shard parameters in one way, with one schedule, take too long if they may fit.
@@ -145,12 +169,14 @@ class SavingPlans {
       set(way, order, recompute, blocks);
       return keeps_more_than(estimator_, plan_, limit_);
     };
-    if (is_slow(Recompute::none, 0)) return true;
-    if (moves_ || !keeps_too_much(Recompute::none, 0)) return false;
-    for (const Recompute kind : kinds_) {
+    // If plans must recompute, only their times with recomputation decide.
+    if (!must_recompute_.value_or(false) && is_slow(Recompute::none, 0)) return true;
+    if (choices_.moves || !keeps_too_much(Recompute::none, 0)) return false;
+    for (const ChoiceValues& each : choices_.kinds) {
+      const Recompute kind = recompute_of(each);
       if (kind != Recompute::none && !is_slow(kind, 0) && !keeps_too_much(kind, 0)) return false;
     }
-    if (!space_.may_recompute_blocks(first_)) return true;
+    if (!space_.may_recompute_blocks(choices_.first)) return true;
     const int most = estimator_.steps().most_blocks_again(plan_);
     if (most == 0 || is_slow(Recompute::full, 1)) return true;
     int few = 0, enough = most + 1;
@@ -164,19 +190,26 @@ class SavingPlans {
   const Estimator& estimator_;
   const TimeBounds& bounds_;
   const VariantSpace& space_;
+  const SavingChoices& choices_;
   Plan plan_;
   Bytes limit_;
   const std::function<bool(Seconds)>& is_too_long_;
-  ChoiceValues first_;
-  LikeChoices orders_;  ///< schedules and virtual stages
-  LikeChoices ways_;    ///< ways to shard parameters with which parameters may fit
-  std::vector<Recompute> kinds_;
-  bool moves_;  ///< whether plans may keep less without the recomputation of more blocks
+  LikeChoices ways_;  ///< ways to shard parameters with which parameters may fit
   std::optional<bool> must_recompute_;
+  std::array<std::optional<bool>, enum_count<Recompute>()> kept_too_much_;
+  bool has_left_out_ = false;
   std::optional<int> least_blocks_;
 };
 
 }  // namespace
+
+SavingChoices::SavingChoices(const LikeChoices& choices) : first(choices.front()), orders(combinations(choices, pipelines)) {
+  constexpr std::array recomputing{PlanChoice::recompute};
+  kinds = combinations(choices, recomputing);
+  value(first, PlanChoice::recompute) = 0;
+  ways = combinations(choices, shardings);
+  moves = any_has(choices, PlanChoice::offload_activations) || any_has(choices, PlanChoice::recompute_blocks);
+}
 
 bool all_that_fit_are_slow(const Estimator& estimator, const TimeBounds& bounds, const VariantSpace& space,
                            const LikePlans& plans, Bytes limit, const std::function<bool(Seconds)>& is_too_long) {

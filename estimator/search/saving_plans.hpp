@@ -10,10 +10,21 @@
 
 namespace ddl {
 
+/// The different ways to save memory in a group of choices.
+struct SavingChoices {
+  explicit SavingChoices(const LikeChoices& choices);
+
+  ChoiceValues first;  ///< the simplest choices
+  LikeChoices orders;  ///< schedules and virtual stages
+  LikeChoices ways;    ///< ways to shard parameters
+  LikeChoices kinds;   ///< kinds of recomputation
+  bool moves = false;  ///< whether plans may keep less without the recomputation of more blocks
+};
+
 /// The plans of a search with some degrees, micro-batches, placement and choices. The choices divide layers alike.
 struct LikePlans {
   const Plan& plan;
-  const LikeChoices& choices;
+  const SavingChoices& choices;
 };
 
 /// Returns whether every one of these plans that may need at most `limit` bytes takes too long. A plan may need so little

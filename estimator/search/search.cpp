@@ -94,6 +94,8 @@ class Search {
     std::deque<Mesh> meshes;          ///< meshes with a possible shape
     std::deque<std::int64_t> counts;  ///< number of plans of each mesh
     Meshes left;
+    std::vector<bool> tried;                ///< by mesh: whether it was tried or skipped before its turn
+    std::optional<Mesh> explored;           ///< the best mesh whose neighbors were tried last
     std::map<std::size_t, double> guesses;  ///< FamilySearch::guess of some meshes
   };
 
@@ -137,7 +139,7 @@ class Search {
       if (done++ % often == 0 && stops(0, 1)) return false;
       auto known = families.find(family);
       if (known == families.end())
-        known = families.emplace(family, OfFamily{FamilySearch(commons_, family), {}, {}, {}, {}}).first;
+        known = families.emplace(family, OfFamily{FamilySearch(commons_, family), {}, {}, {}, {}, {}, {}}).first;
       OfFamily& own = known->second;
       if (!own.search.admits(mesh)) return true;
       own.meshes.push_back(mesh);
@@ -156,6 +158,8 @@ class Search {
       OfFamily& own = families_[family];
       own.search.begin(allowed);
       own.left.clear(own.meshes.size());
+      own.tried.assign(own.meshes.size(), false);
+      own.explored.reset();
       for (std::size_t mesh = 0; mesh < own.meshes.size(); ++mesh) {
         if (static_cast<std::int64_t>(mesh) % often == 0 && stops(0, all_plans_)) return;
         const double bound = commons_.bounds.bare(own.search.plan_of(own.meshes[mesh])).value();
@@ -197,7 +201,13 @@ class Search {
           try_some(families_[family], tries);
         }
       }
+      if (!options_.all) try_neighbors();
     }
+  }
+
+  /// Removes meshes that were tried before their turn from the front of those that are left.
+  static void drop_tried(OfFamily& own) {
+    while (!own.left.empty() && own.tried[own.left.first().mesh]) own.left.drop_first();
   }
 
   /// Returns the meshes of a family with the least bounds, at most a few, and removes them from those that are left.
@@ -206,7 +216,7 @@ class Search {
     constexpr std::size_t many = 64;
     const std::size_t few = own.meshes.size() < many ? 1 : 8;
     std::vector<Meshes::Entry> taken;
-    while (!own.left.empty() && taken.size() < few) {
+    for (drop_tried(own); !own.left.empty() && taken.size() < few; drop_tried(own)) {
       const Meshes::Entry entry = own.left.first();
       if (own.search.is_beaten(Seconds(entry.bound), own.meshes[entry.mesh])) break;
       if (entry.is_full) {
@@ -246,9 +256,50 @@ class Search {
     for (auto each = few.begin(); each != few.end(); ++each) {
       if (each != best) own.left.add(*each);
     }
-    if (best == few.end()) return;
-    done_ += own.counts[best->mesh];
-    own.search.try_mesh(own.meshes[best->mesh], own.counts[best->mesh]);
+    if (best != few.end()) try_one(own, best->mesh, false);
+  }
+
+  void try_one(OfFamily& own, std::size_t mesh, bool is_beaten) {
+    const std::int64_t count = own.counts[mesh];
+    own.tried[mesh] = true;
+    done_ += count;
+    if (is_beaten) {
+      own.search.give_up(count);
+    } else {
+      own.search.try_mesh(own.meshes[mesh], count);
+    }
+  }
+
+  /// Tries the neighbors of the best meshes of all families, until these have no neighbors that were not tried. The bounds
+  /// of meshes do not include memory, so the best mesh of a large model is often far from the mesh with the least bound.
+  void try_neighbors() {
+    while (!stopped_) {
+      OfFamily* best = nullptr;
+      for (OfFamily& each : families_) {
+        const auto& plan = each.search.best();
+        if (!plan || plan->plan.mesh == each.explored) continue;
+        if (best == nullptr || plan->step_time < best->search.best()->step_time) best = &each;
+      }
+      if (best == nullptr) return;
+      best->explored = best->search.best()->plan.mesh;
+      for (const Mesh& mesh : neighbors_of(*best->explored)) {
+        if (stops(done_, all_plans_)) return;
+        try_early(mesh);
+      }
+    }
+  }
+
+  /// Tries a mesh before its turn, if it is one of the meshes that are searched and was not tried.
+  void try_early(const Mesh& mesh) {
+    const auto own = std::find_if(families_.begin(), families_.end(),
+                                  [&](const OfFamily& each) { return each.search.family() == mesh.family(); });
+    if (own == families_.end()) return;
+    const auto place = std::lower_bound(own->meshes.begin(), own->meshes.end(), mesh);  // degrees ascend
+    if (place == own->meshes.end() || *place != mesh) return;
+    const auto index = static_cast<std::size_t>(place - own->meshes.begin());
+    if (own->tried[index]) return;
+    const Seconds bound = commons_.bounds.full(own->search.plan_of(mesh));
+    try_one(*own, index, own->search.is_beaten(bound, mesh));
   }
 
   /// Returns all families in the order in which they were first tried.
@@ -274,33 +325,27 @@ class Search {
 
   /// Tries at most `tries` meshes of a family. Meshes that cannot be the best are skipped and not counted.
   void try_some(OfFamily& own, std::size_t tries) {
-    while (!own.left.empty() && tries > 0) {
+    for (drop_tried(own); !own.left.empty() && tries > 0; drop_tried(own)) {
       if (stops(done_, all_plans_)) return;
       const Meshes::Entry entry = own.left.first();
-      const Mesh& mesh = own.meshes[entry.mesh];
-      const std::int64_t count = own.counts[entry.mesh];
-      const bool beaten = own.search.is_beaten(Seconds(entry.bound), mesh);
+      const bool beaten = own.search.is_beaten(Seconds(entry.bound), own.meshes[entry.mesh]);
       if (!beaten && !entry.is_full) {
         refine(own);
         continue;
       }
       own.left.drop_first();
-      done_ += count;
-      if (beaten) {
-        own.search.give_up(count);
-      } else {
-        own.search.try_mesh(mesh, count);
-        --tries;
-      }
+      try_one(own, entry.mesh, beaten);
+      if (!beaten) --tries;
     }
   }
 
   /// Returns a lower bound of the step times of all plans that were not examined. Plans that were pruned are not among
   /// them: each of them ranks behind plans that were found.
-  [[nodiscard]] Seconds least_left() const {
+  [[nodiscard]] Seconds least_left() {
     if (!has_all_bounds_) return {};
     double least = std::numeric_limits<double>::infinity();
-    for (const OfFamily& each : families_) {
+    for (OfFamily& each : families_) {
+      drop_tried(each);
       if (!each.left.empty()) least = std::min(least, each.left.first().bound);
     }
     return Seconds(least);

@@ -109,8 +109,11 @@ Updates updates_of(const Job& job, const Plan& plan, const LayerCostTable& costs
   if (has_local_steps(plan, assumptions) && assumptions.local_overlap > 0)
     updates.fragments_share = assumptions.local_overlap * assumptions.local_fragments / assumptions.local_steps;
   std::vector<GradientGroup> exchanged;  // gradient groups of the previous stage
+  const bool keeps_two_parts = order_of(plan.schedule).keeps_two_parts;
+  LayerCosts of_both;  // of the two stages of a rank
   for (std::size_t stage = 0; stage + 1 < firsts.size(); ++stage) {
-    const LayerCosts own = held_costs(costs, plan, firsts, static_cast<int>(stage));
+    if (keeps_two_parts) of_both = held_costs(costs, plan, firsts, static_cast<int>(stage));
+    const LayerCosts& own = keeps_two_parts ? of_both : costs.between(firsts[stage], firsts[stage + 1]);
     Updates::Stage& result = updates.stages.emplace_back();
     result.update = Term(max(
         Seconds{}, plan.zero_stage >= 1 ? own[LayerTime::sharded_update] * plan.shard_copies() : own[LayerTime::update]));
@@ -160,7 +163,7 @@ Updates updates_of(const Job& job, const Plan& plan, const LayerCostTable& costs
     Term& copies = updates.fragments_share > 0 ? result.of_fragments : result.of_copies;
     copies = exchange_term(exchange.of_copies, exchange.copy_startups);
     if (exchange.at_servers > Seconds{}) result.at_servers = exchange_term(exchange.at_servers, Seconds{});
-    if (order_of(plan.schedule).keeps_two_parts && plan.mesh[Axis::pipeline] > 1)
+    if (keeps_two_parts && plan.mesh[Axis::pipeline] > 1)
       add_copies_exchange(own, each, costs, with_slopes, result.of_copies);
     if (splits <= 1) continue;
     const double whole = own[LayerCount::whole_parameters] * item_bytes(plan.precision) * 2.0 * (splits - 1.0) / splits;

@@ -14,21 +14,9 @@ void tensor_limits(const LimitContext& context, Limits& limits) {
                 static_cast<double>(context.facts.token_units), -1});
   }
   const ModelFacts& facts = context.facts;
-  std::int64_t most = 0;
-  int layer = -1;
-  const auto consider = [&](int candidate) {
-    const auto index = static_cast<std::size_t>(candidate);
-    if (layer >= 0 && facts.tensor_units[index] >= most) return;
-    most = facts.tensor_units[index];
-    layer = candidate;
-  };
-  const std::span<const int> divided = context.divided(facts.matrix);
-  for (const int candidate : divided) {
-    const bool lookup = facts.tensor_role[static_cast<std::size_t>(candidate)] == TensorSplitRole::lookup;
-    if (!lookup && (candidate != facts.last_matrix || divided.size() == 1)) consider(candidate);
-  }
-  // If all matrix layers are embedding tables or the last layer, they determine the limit.
-  if (layer < 0) std::for_each(divided.begin(), divided.end(), consider);
+  const int layer =
+      context.has_all_layers() ? facts.fewest_units_layer : layer_of_fewest_units(facts, context.divided(facts.matrix));
+  const std::int64_t most = layer < 0 ? 0 : facts.tensor_units[static_cast<std::size_t>(layer)];
   if (context.plan.mesh[Axis::tensor] > most) {
     limits.add(
         {Limit::Kind::tensor_units, static_cast<double>(context.plan.mesh[Axis::tensor]), static_cast<double>(most), layer});

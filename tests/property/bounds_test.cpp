@@ -249,7 +249,7 @@ void check_savings(Random& random, const Study& study, const Estimator& estimato
   require_below("ShardingBounds", sharding.least(first, limit).value(), time);
   const TimeBounds bounds(estimator);
   const auto is_longer = [&](Seconds each) { return each.value() > time * (1 + 1e-9); };
-  CHECK_FALSE(all_that_fit_are_slow(estimator, bounds, space, {first, choices}, limit, is_longer));
+  CHECK_FALSE(all_that_fit_are_slow(estimator, bounds, space, {first, SavingChoices(choices)}, limit, is_longer));
 }
 
 /// Checks random plans of a model. Returns the number of possible plans.
