@@ -65,9 +65,10 @@ enum class CrossEntropy {
 
 inline constexpr EnumNames<CrossEntropy> cross_entropy_names{"operators", "in-place", "compiled", "fused", "linear"};
 
-/// The kernels that run fused attention. Fused attention never writes its scores.
-enum class AttentionKernels { flash1, flash2, flash3, cudnn };
-inline constexpr EnumNames<AttentionKernels> attention_kernel_names{"flash1", "flash2", "flash3", "cudnn"};
+/// The kernels that run fused attention. Fused attention never writes its scores. `sdpa`: those that PyTorch chooses for
+/// scaled_dot_product_attention.
+enum class AttentionKernels { flash1, flash2, flash3, flash4, cudnn, sdpa };
+inline constexpr EnumNames<AttentionKernels> attention_kernel_names{"flash1", "flash2", "flash3", "flash4", "cudnn", "sdpa"};
 
 /// The precisions in which elementwise kernels are fused with the kernels before them. `residuals`: only dropout is fused
 /// with the addition behind it, in forward, as in Megatron-LM's bias_dropout_add_fused_train.

@@ -16,6 +16,10 @@ namespace {
 constexpr double flash1_to_flash2 = 1.8, flash2_to_flash3_forward = 1.55, cudnn_to_flash3_forward = 1.13;
 // Shah et al., FlashAttention-3, 2024, section 4.1: 1.5 to 1.75.
 constexpr double flash2_to_flash3_backward = 1.6;
+// Zadouri et al., FlashAttention-4, 2026, abstract: up to 1.3 times as fast as cuDNN 9.13, which the files of compute
+// capability 10 describe. Backward of two samples of 8,192 tokens and 32 heads of 128 takes 2.3 ms (whitecircle/halo,
+// agent-docs/optimization/flash-attention.md), and 2.85 ms by the file of B200.
+constexpr double cudnn_to_flash4_forward = 1.3, cudnn_to_flash4_backward = 1.25;
 
 // The only fused kernel of attention in fp32, which PyTorch also runs if tf32 is allowed, is the memory-efficient one. From
 // compute capability 8.0 on, it computes each product as three products in tf32 [xFormers, gemm_kernel_utils.h,
@@ -23,6 +27,18 @@ constexpr double flash2_to_flash3_backward = 1.6;
 constexpr double products_of_full_precision = 3;
 // Inferred from a ViT with 4,096 tokens on an A100, in fp32 and in tf32 (set sc23-vit).
 constexpr double memory_efficient_to_flash2 = 1.4;
+
+/// Returns the kernels that run on a device where `asked` are asked for. PyTorch runs cuDNN's on compute capability 10
+/// [PyTorch, aten/src/ATen/native/transformers/cuda/sdp_utils.cpp, check_prefer_cudnn_attention]; there, they are within 3 %
+/// of FlashAttention-4 [whitecircle/halo, as above]. FlashAttention-3 is for Hopper, and FlashAttention-4 is as fast on
+/// Hopper.
+AttentionKernels kernels_on(double capability, AttentionKernels asked) {
+  const bool is_hopper = capability >= 9 && capability < 10, is_blackwell = capability >= 10 && capability < 11;
+  if (asked == AttentionKernels::sdpa) return is_blackwell ? AttentionKernels::flash4 : AttentionKernels::flash2;
+  if (asked != AttentionKernels::flash3 && asked != AttentionKernels::flash4) return asked;
+  if (asked == AttentionKernels::flash4 && is_blackwell) return asked;
+  return is_hopper ? AttentionKernels::flash3 : AttentionKernels::flash2;
+}
 
 /// Returns the time of attention, divided by the time with FlashAttention-2.
 double relative_time(AttentionKernels kernels, bool has_flash3, Pass pass) {
@@ -80,24 +96,27 @@ bool splits_full_precision(std::optional<AttentionKernels> kernels, const Device
   return has_full_precision && device.compute_capability.value_or(0) >= 8 && device.peak_at(Precision::tf32).has_value();
 }
 
-double attention_factor(std::optional<AttentionKernels> kernels, const Device& device, Pass pass, Precision precision) {
+double attention_factor(std::optional<AttentionKernels> asked, const Device& device, Pass pass, Precision precision) {
   const double capability = device.compute_capability.value_or(0);
   const bool has_flash3 = capability >= 9 && capability < 10;
-  if (!kernels) return 1;
-  if (precision == Precision::tf32 && splits_full_precision(kernels, device)) {
+  if (!asked) return 1;
+  if (precision == Precision::tf32 && splits_full_precision(asked, device)) {
     const double flash2 = attention_factor(AttentionKernels::flash2, device, pass, Precision::bf16);
     return flash2 * memory_efficient_to_flash2 * products_of_full_precision;
   }
   const bool has_flash2 = capability == 0 || capability >= 8;
   if (!has_flash2) return flash1_to_flash2;
+  const AttentionKernels kernels = kernels_on(capability, *asked);
   if (device.kernels) {
     const double own = pass == Pass::forward ? device.kernels->flash2.forward : device.kernels->flash2.backward;
-    if (own != 1 && *kernels == AttentionKernels::flash2) return own;
+    if (own != 1 && kernels == AttentionKernels::flash2) return own;
     // No measurement of FlashAttention-1 on such a device is known. It is not faster than FlashAttention-2.
-    if (own != 1 && *kernels == AttentionKernels::flash1) return std::max(own, flash1_to_flash2);
+    if (own != 1 && kernels == AttentionKernels::flash1) return std::max(own, flash1_to_flash2);
+    if (own != 1 && kernels == AttentionKernels::flash4)
+      return 1 / (pass == Pass::forward ? cudnn_to_flash4_forward : cudnn_to_flash4_backward);
   }
   const AttentionKernels fitted = has_flash3 && pass == Pass::forward ? AttentionKernels::flash3 : AttentionKernels::flash2;
-  return relative_time(*kernels, has_flash3, pass) / relative_time(fitted, has_flash3, pass);
+  return relative_time(kernels, has_flash3, pass) / relative_time(fitted, has_flash3, pass);
 }
 
 double block_sum_time(NormSums sums, const Work& work, double bytes, const DevicePeaks& peaks) {

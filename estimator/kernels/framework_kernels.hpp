@@ -24,7 +24,7 @@ namespace ddl {
 ///
 /// None of these kernels computes in full precision. In tf32, where splits_full_precision(), the factor is that of the
 /// memory-efficient kernel.
-[[nodiscard]] double attention_factor(std::optional<AttentionKernels> kernels, const Device& device, Pass pass,
+[[nodiscard]] double attention_factor(std::optional<AttentionKernels> asked, const Device& device, Pass pass,
                                       Precision precision);
 
 /// Returns whether the fused kernel of attention in fp32 and tf32 computes each product as three products in tf32.

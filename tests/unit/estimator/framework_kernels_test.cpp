@@ -135,6 +135,21 @@ TEST_CASE("generations of fused attention have the published time ratios") {
   CHECK(attention_factor(AttentionKernels::flash2, h100, Pass::backward_data, Precision::bf16) == 1);
   CHECK(1 / attention_factor(AttentionKernels::flash3, h100, Pass::backward_data, Precision::bf16) >= 1.5);
   CHECK(1 / attention_factor(AttentionKernels::flash3, h100, Pass::backward_data, Precision::bf16) <= 1.75);
+  // FlashAttention-2 uses no units of Blackwell: FlashAttention-4 is 3.9 times as fast forward and 3.6 times in both passes
+  // (whitecircle/halo, flash-attention.md). PyTorch runs cuDNN's kernels there, which are as fast.
+  const Device b200 = load_machine("dgx-b200").device;
+  for (const Pass pass : {Pass::forward, Pass::backward_data}) {
+    const auto factor = [&](AttentionKernels kernels) { return attention_factor(kernels, b200, pass, Precision::bf16); };
+    CHECK(factor(AttentionKernels::flash2) / factor(AttentionKernels::flash4) >= 3.5);
+    CHECK(factor(AttentionKernels::flash2) / factor(AttentionKernels::flash4) <= 4);
+    CHECK(factor(AttentionKernels::sdpa) == factor(AttentionKernels::flash4));
+    CHECK(factor(AttentionKernels::flash3) == factor(AttentionKernels::flash2));
+    CHECK(factor(AttentionKernels::cudnn) == 1);
+  }
+  for (const Device& device : {a100, h100})
+    CHECK(attention_factor(AttentionKernels::sdpa, device, Pass::forward, Precision::bf16) ==
+          attention_factor(AttentionKernels::flash2, device, Pass::forward, Precision::bf16));
+  CHECK(attention_factor(AttentionKernels::flash4, h100, Pass::forward, Precision::bf16) == 1);
   // A V100 has no FlashAttention-2.
   const Device v100 = load_machine("dgx-1-v100").device;
   CHECK(attention_factor(std::nullopt, v100, Pass::forward, Precision::bf16) == 1);
