@@ -15,7 +15,7 @@ namespace ddl {
 namespace {
 
 /// The time of a problem by the device's kernel model. Only this function chooses which kernels of the problem are modeled.
-KernelTime modelled(const KernelModel& model, const Problem& problem) {
+KernelTime modeled(const KernelModel& model, const Problem& problem) {
   std::vector<std::pair<Work, Pass>> kernels;
   for (Work& work : problem.operation->kernels(problem.pass, problem.inputs, problem.output)) {
     if (work.is_any() && !work.is_separate) kernels.emplace_back(std::move(work), problem.pass);
@@ -26,7 +26,7 @@ KernelTime modelled(const KernelModel& model, const Problem& problem) {
                                  static_cast<double>(problem.samples), PersistentKernels::never);
   return all;
 }
-KernelTime modelled(const KernelModel& model, const UpdateProblem& problem) {
+KernelTime modeled(const KernelModel& model, const UpdateProblem& problem) {
   const double bytes = static_cast<double>(problem.parameters) *
                        update_bytes_per_parameter(problem.optimizer, problem.precision, problem.implementation);
   return {.time = model.traffic_time(bytes), .source = model.source(KernelKind::elementwise, Pass::forward)};
@@ -59,7 +59,7 @@ class PredictedTimes {
 
   [[nodiscard]] PredictedKernel predict(const KernelProblem& problem) const {
     if (!is_measured()) {
-      const KernelTime time = std::visit([&](const auto& own) { return modelled(model_, own); }, problem);
+      const KernelTime time = std::visit([&](const auto& own) { return modeled(model_, own); }, problem);
       const std::optional<KernelScale>& scale = scales_[is_of_volumes(problem) ? 1 : 0];
       const double factor = scale.value_or(KernelScale{}).factor;
       const auto scaled = [&](const std::optional<Seconds>& end) {

@@ -23,6 +23,7 @@
 #include "cli/documents/goodput.hpp"
 #include "cli/documents/headline.hpp"
 #include "cli/documents/intervals.hpp"
+#include "cli/documents/measured_step.hpp"
 #include "cli/documents/memory.hpp"
 #include "cli/documents/memory_figures.hpp"
 #include "cli/documents/memory_terms.hpp"
@@ -57,6 +58,7 @@ struct ExplainOptions {
   bool memory = false, out_of_core = false;
   std::optional<std::int64_t> stage;  ///< value of --stage, 1-based
   std::optional<std::int64_t> row;    ///< value of --row, 1-based
+  std::optional<Seconds> measured;    ///< value of --measured
 };
 
 /// The content of the report. The whole content is computed before the report is written.
@@ -70,6 +72,7 @@ struct ExplainAnswer {
   std::optional<int> stage;                ///< 0-based; set with --stage
   std::string drawn;                       ///< the file with the drawing of --memory-timeline
   std::optional<OutOfCore> out_of_core;    ///< set with --out-of-core
+  std::optional<Seconds> measured;         ///< the step that the user measured
   std::vector<Default> defaults;
   Training training;
   bool ideal = false;
@@ -174,14 +177,22 @@ Document document_of(const ExplainAnswer& answer, bool drawn = false) {
   add_question(document, study, estimate.plan.mesh.devices(), batch);
   const bool is_changed = answer.explanation.has_time() && !answer.configured;
   const std::optional<WhatFits> changes = is_changed ? what_fits(Estimator(study.job()), estimate, study) : std::nullopt;
-  const std::optional<Card> fitting = fitting_card(changes);
+  std::vector<Card> more;
+  if (const std::optional<Card> fitting = fitting_card(changes)) more.push_back(*fitting);
+  if (const std::optional<Card> supposed = what_if_card(estimate, answer.what_if)) more.push_back(*supposed);
+  if (answer.measured) more.push_back(measured_card(estimate, *answer.measured));
+  for (const auto* pair : {&answer.why_not, &answer.against}) {
+    if (!*pair) continue;
+    more.push_back({"Compared", (*pair)->other_name});
+    more.back().details.push_back((*pair)->sentence);
+  }
   if (drawn) {
     Cards cards = answer_cards(estimate, study, training);
-    if (fitting) cards.cards.push_back(*fitting);
+    std::ranges::move(more, std::back_inserter(cards.cards));
     document.add(Chart{"", "", std::move(cards)});
   } else {
     add_headline(document, estimate, study, training);
-    if (fitting) add_card(document, *fitting);
+    for (const Card& each : more) add_card(document, each);
   }
   const bool measured = study.kernels().measured() != nullptr && answer.explanation.has_time();
   if (measured) document.line("of the kernel time: " + kernel_shares_text(answer.explanation), 2);
@@ -193,6 +204,7 @@ Document document_of(const ExplainAnswer& answer, bool drawn = false) {
     add_findings(document, estimate, study);
     if (changes) add_what_fits(document, *changes, study);
     add_what_if(document, estimate, answer.what_if);
+    if (answer.measured) add_measured(document, estimate, *answer.measured);
     add_width(document, estimate, study.spec());
     add_evidence(document, alike_runs(study, estimate, bundled_time_errors_file().evidence));
   }
@@ -236,6 +248,7 @@ Json json_of(const ExplainAnswer& answer) {
   if (answer.out_of_core) json["out_of_core"] = out_of_core_to_json(*answer.out_of_core, estimate, study);
   json["why_not"] = compared(answer.why_not);
   json["against"] = compared(answer.against);
+  if (answer.measured) json["measured"] = measured_to_json(estimate, *answer.measured);
   if (!answer.what_if.empty()) json["what_if"] = what_if_to_json(estimate, answer.what_if);
   json["evidence"] = evidence_to_json(alike_runs(study, estimate, bundled_time_errors_file().evidence));
   json["inputs"] = inputs_to_json(study, answer.training);
@@ -314,6 +327,13 @@ void suppose(const ExplainOptions& options, ExplainAnswer& answer, const Plan& p
   }
 }
 
+/// Takes the step that the user measured. Throws Error if the plan has no predicted step.
+void take_measured(const ExplainOptions& options, ExplainAnswer& answer) {
+  if (options.measured && !answer.explanation.has_time())
+    throw Error("--measured needs a plan that can be predicted", "leave --measured out to see the reasons");
+  answer.measured = options.measured;
+}
+
 Report explain(const ExplainOptions& asked_options, const Command& command, const ReportOptions& report_options) {
   ExplainOptions options = asked_options;
   std::optional<Configuration> configuration;
@@ -356,6 +376,7 @@ Report explain(const ExplainOptions& asked_options, const Command& command, cons
   answer->folder = report_folder(report_options.output);
   const Estimator estimator(answer->study->job());
   answer->explanation = explain(estimator, *asked.plan);
+  take_measured(options, *answer);
   if (wants_energy(*answer->study)) answer->explanation.estimate.power = power_of(answer->study->job(), answer->explanation);
   add_intervals(answer->explanation.estimate, *answer->study, estimator);
   if (configuration) {
@@ -403,7 +424,8 @@ void add_explain(const Command& program, Request& request) {
   add_study_options(command, options->study);
   const PlanOptionHandles handles = add_plan_options(command, options->plan);
   handles.plan.description("explain this plan: 'dp32·tp2 z1 m4' (see 'help notation'), or the plan of a JSON report");
-  handles.strategy.description("explain a plan of this strategy; default without --degrees: the best plan for --gpus");
+  handles.strategy.description(
+      "explain the best plan of these strategies, separated by commas; with --degrees, the strategy of the plan");
   const auto like = command.add_option("--like", options->like, like_help).file();
   handles.plan.excludes(like);
   handles.strategy.excludes(like);
@@ -430,6 +452,7 @@ void add_explain(const Command& program, Request& request) {
                   "compare with another plan: 'dp32·tp2 z1' (see 'help notation'), or a JSON report; degrees alone "
                   "(data=64,spatial=1x2x2) keep the other choices")
       .type_name("PLAN");
+  add_measured_step(command, options->measured);
   const Option memory = command.add_switch(
       "--memory", options->memory, "list the contents of memory at the peak of a step, with the source of each number");
   add_whole_number(command, "--stage", options->stage, 1, 1'000'000,

@@ -159,14 +159,14 @@ void judge_plan(JobCheck& check, const Estimator& estimator, const Plan& plan, M
 
 /// Throws Error if the verdict on a configuration depends on an argument whose effect is unknown.
 void refuse_unknown_memory(const Configuration& read, const MemoryCheck& checked, const Model& model, Bytes available) {
-  const ConfigEntry* const raiser = checked.verdict == Verdict::fits ? unmodelled_raiser(read, model) : nullptr;
+  const ConfigEntry* const raiser = checked.verdict == Verdict::fits ? unmodeled_raiser(read, model) : nullptr;
   if (raiser != nullptr) {
     throw raiser->error(fmt::format("'{}' raises memory, but is not modeled: without it, the job needs {} of {}",
                                     visible(raiser->key), humanize(checked.estimate.memory.total()), humanize(available)),
                         "only a run shows whether the job fits; without the argument, the job fits");
   }
   if (checked.verdict != Verdict::does_not_fit) return;
-  if (const ConfigEntry* const saver = unmodelled_saver(read)) {
+  if (const ConfigEntry* const saver = unmodeled_saver(read)) {
     throw saver->error(fmt::format("'{}' lowers memory, but is not modeled: without it, the job needs {} of {}",
                                    visible(saver->key), humanize(checked.estimate.memory.total()), humanize(available)),
                        "only a run shows whether the job fits; without the argument, the job does not fit");
@@ -214,9 +214,9 @@ void judge_configuration(JobCheck& check, ConfiguredPlan configured, const Check
   refuse_unknown_memory(read, *checked, check.study->model(), check.available());
   check.notes = read.warnings;
   check.notes.insert(check.notes.end(), asked.warnings.begin(), asked.warnings.end());
-  if (!read.not_modelled.empty()) {
+  if (!read.not_modeled.empty()) {
     std::string names;
-    for (const ConfigEntry& setting : read.not_modelled)
+    for (const ConfigEntry& setting : read.not_modeled)
       names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", visible(setting.shown_key()), line_text(setting.place()));
     check.notes.push_back("not modeled: " + names);
   }

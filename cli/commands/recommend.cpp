@@ -318,7 +318,7 @@ void check_prices(const RecommendOptions& options) {
   const auto& prices = options.study.prices;
   if (std::all_of(prices.begin(), prices.end(), [](const DevicePrice& each) { return each.device.empty(); })) return;
   std::vector<Machine> machines;
-  for (const auto& [model, machine] : studies_named(options.study)) machines.push_back(load_machine(machine));
+  for (const NamedStudy& each : studies_named(options.study)) machines.push_back(load_machine(each.machine));
   refuse_unused_prices(prices, machines);
 }
 
@@ -343,8 +343,9 @@ void suppose(RecommendAnswer& answer, const RecommendOptions& options, const Com
   }
 }
 
-Report recommend(const RecommendOptions& asked, const Command& command, const std::string& output) {
+Report recommend(RecommendOptions asked, const Command& command, const std::string& output) {
   check_prices(asked);
+  settle_counts(asked);
   RecommendOptions options = asked.like.empty() ? with_published_batches(asked) : asked;
   if (!options.framework.empty()) {
     const Framework* const framework = framework_named(options.framework);
@@ -373,7 +374,9 @@ Report recommend(const RecommendOptions& asked, const Command& command, const st
     if (!options.save_dir.empty()) check_save_directory({options.save_dir, options.overwrite});
     answer = answer_like(options, command);
   } else {
-    if (!options.plan.gpus && options.plan.gpu_counts.empty() && !options.plan.name_plan() && !options.goals.any())
+    const bool counts_gpus = studies_named(options.study).front().gpus.has_value();
+    if (!options.plan.gpus && options.plan.gpu_counts.empty() && !options.plan.name_plan() && !options.goals.any() &&
+        !counts_gpus)
       throw Error("--gpus is missing", "write for example --gpus 64, or --gpus 1..1024 to find how many are enough");
     if (several) return recommend_scaling(options, command);
     if (studies_named(options.study).size() > 1) return recommend_each(options, command);
@@ -417,7 +420,9 @@ void add_recommend(const Command& program, Request& request) {
   command.get_option("--model").description(
       "bundled model (see 'models list') or a model file; several, separated by commas, are compared");
   command.get_option("--machine")
-      .description("bundled machine (see 'machines list') or a machine file; several, separated by commas, are compared");
+      .description(
+          "bundled machine (see 'machines list') or a machine file; several, separated by commas, are compared; "
+          "h100:32,a100:64 compares different numbers of GPUs");
   command.examples({{"ddl-oracle recommend resnet50 --machine a100 --gpus 64", "the best plan of each strategy"},
                     {"ddl-oracle recommend llama3-8b --machine h100 --gpus 64 --for torchtitan --price 2.5USD/h",
                      "the best plan that torchtitan starts, with the price that you pay"},
@@ -428,10 +433,6 @@ void add_recommend(const Command& program, Request& request) {
   add_price_option(command, options->study.prices);
   add_goal_options(command, options->goals);
   add_what_if_option(command, options->what_if).excludes(command.get_option("--ideal"));
-  const auto strategies = command
-                              .add_option("--strategies", options->strategies,
-                                          "search only these strategies, separated by commas: data,data+filter,…")
-                              .type_name("NAMES");
   const auto framework = command
                              .add_option("--for", options->framework,
                                          "search only plans that this framework starts, predict them with its software, and "
@@ -467,15 +468,13 @@ void add_recommend(const Command& program, Request& request) {
   command.add_switch("--overwrite", options->overwrite, "replace the folder of --save-dir").needs(directory);
   const auto like = command.add_option("--like", options->like, like_help).file();
   handles.plan.excludes(like);
-  handles.strategy.excludes(like);
   handles.degrees.excludes(like);
   per_layer.excludes(like);
   add_set_option(command, options->set_words).needs(like);
   // Options of the search are refused if there is no search, because they would be ignored.
   framework.excludes(all);
-  for (const auto sought : {strategies, framework, objective, all, risk, chance, per_layer, top, time_limit}) {
+  for (const auto sought : {framework, objective, all, risk, chance, per_layer, top, time_limit}) {
     handles.plan.excludes(sought);
-    handles.strategy.excludes(sought);
     handles.degrees.excludes(sought);
   }
   add_report_options(command, request.report, {Content::rows, Content::steps});

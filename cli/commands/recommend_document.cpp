@@ -233,14 +233,15 @@ void add_answer(Document& document, const RecommendAnswer& answer, const RankedR
   const Study& study = *answer.study;
   const Estimate& best = answer.shown.front();
   const Training training = shown_length(answer.options.training, study, answer.global_batch);
-  const std::optional<Card> start = start_card(answer, rows), fitting = fitting_card(changes);
+  const std::optional<Card> start = start_card(answer, rows), fitting = fitting_card(changes),
+                            supposed = what_if_card(best, answer.what_if);
   Cards cards;
   if (drawn) {
     cards = answer_cards(best, study, training);
   } else {
     add_headline(document, best, study, training);
   }
-  for (const std::optional<Card>& each : {fitting, start}) {
+  for (const std::optional<Card>& each : {fitting, start, supposed}) {
     if (each && drawn) cards.cards.push_back(*each);
     if (each && !drawn) add_card(document, *each);
   }

@@ -83,7 +83,7 @@ void add_layered_plan(RecommendAnswer& answer, const SearchOptions& options) {
   if (!answer.options.per_layer || answer.result.best.empty() || answer.result.stopped) return;
   SearchOptions layered = options;
   // A tool has one layout for the families that it starts; is_startable knows what it starts with several.
-  if (options.only_startable && answer.options.strategies.empty()) layered.families.clear();
+  if (options.only_startable && answer.options.plan.strategy.empty()) layered.families.clear();
   for (const Plan& plan : alike_plans(answer, options)) {
     answer.searched_layers = true;
     std::optional<Estimate> found = best_by_layer(*answer.estimator, layered, plan);

@@ -3,7 +3,6 @@
 #include "cli/commands/recommendation.hpp"
 #include "cli/documents/startable.hpp"
 #include "cli/options/plan_options.hpp"
-#include "cli/options/strategies.hpp"
 #include "estimator/search/search.hpp"
 
 namespace ddl {
@@ -36,14 +35,8 @@ SearchOptions search_options_of(const RecommendAnswer& answer) {
   search_options.micro_batches = chosen.micro_batches;
   search_options.chosen = chosen_of(chosen);
   search_options.admitted = answer.study->software().admits;
-  const bool says_zero = search_options.chosen[PlanChoice::zero].has_value();
   if (options.study.ideal) keep_to_ideal(search_options.chosen);
-  search_options.families = parse_families(options.strategies);
-  for (NamedFamily& each : search_options.families) {
-    // --zero overrides the ZeRO stage that a strategy's name implies.
-    if (says_zero) each.zero_stage.reset();
-    if (options.study.ideal) refuse_sharding_in_ideal(each.zero_stage.value_or(0));
-  }
+  search_options.families = families_asked(chosen, options.study.ideal);
   if (const Framework* const framework = framework_named(options.framework))
     keep_to(*framework, answer.study, search_options);
   return search_options;

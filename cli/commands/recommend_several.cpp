@@ -129,17 +129,35 @@ void warn_of_interruption(std::size_t answered, std::size_t asked, Report& repor
 
 }  // namespace
 
+void settle_counts(RecommendOptions& options) {
+  const std::vector<NamedStudy> studies = studies_named(options.study);
+  const auto has_count = [](const NamedStudy& each) { return each.gpus.has_value(); };
+  if (std::none_of(studies.begin(), studies.end(), has_count)) return;
+  if (options.plan.gpus || !options.plan.gpu_counts.empty() || !options.like.empty() || options.plan.name_plan())
+    throw Error(fmt::format("--machine {} gives the number of GPUs, but so does another option", options.study.machine),
+                "give the number of GPUs once: in --machine, or in --gpus for all machines");
+  const auto without = std::find_if_not(studies.begin(), studies.end(), has_count);
+  if (without != studies.end())
+    throw Error(fmt::format("--machine {} does not give the number of GPUs of {}", options.study.machine, without->machine),
+                fmt::format("write for example {}:{}", without->machine, *std::ranges::find_if(studies, has_count)->gpus));
+  if (studies.size() > 1) return;
+  options.study.machine = studies.front().machine;
+  options.plan.gpus = studies.front().gpus;
+}
+
 Report recommend_each(const RecommendOptions& options, const Command& command) {
   refuse_about_one(command, "one study, but there are several", "leave it out, or name one model and one machine");
   std::vector<StudyOutcome> outcomes;
   const Interrupt interrupt;
-  for (const auto& [model, machine] : studies_named(options.study)) {
+  for (const NamedStudy& each : studies_named(options.study)) {
     if (Interrupt::asked()) break;
     RecommendOptions one = options;
-    one.study.model = model;
-    one.study.machine = machine;
+    one.study.model = each.model;
+    one.study.machine = each.machine;
+    if (each.gpus) one.plan.gpus = each.gpus;
     one.top = 1;
     outcomes.push_back(outcome_of(one, command));
+    if (each.gpus) outcomes.back().machine += fmt::format(":{}", *each.gpus);
   }
   std::vector<std::shared_ptr<Study>> studies;
   for (const StudyOutcome& each : outcomes) studies.push_back(each.study);
@@ -161,7 +179,7 @@ Report recommend_scaling(const RecommendOptions& options, const Command& command
                 "ask for each of them on its own, or leave it out to compare their times and costs");
   }
   if (options.plan.name_plan())
-    throw Error("one plan has one number of GPUs and one batch", "leave --plan, --strategy and --degrees out");
+    throw Error("one plan has one number of GPUs and one batch", "leave --plan and --degrees out");
   if (options.goals.any() && !is_list) {
     refuse_about_one(command, "one answer, but --deadline and --budget compare only best plans",
                      "leave it out, or leave the deadline and the budget out");
@@ -185,7 +203,6 @@ Report recommend_scaling(const RecommendOptions& options, const Command& command
       if (Interrupt::asked()) break;
       RecommendOptions one = options;
       one.plan.gpus = gpus;
-      if (gpus == 1) one.strategies.clear();  // one GPU has one plan, which no strategy divides
       if (!batches.empty()) one.plan.global_batch = batches[i];
       one.top = 1;
       StudyOutcome point = outcome_of(one, command);

@@ -27,7 +27,7 @@ struct RecommendOptions {
   PlanOptions plan;
   Training training;
   std::optional<std::int64_t> top = 10;
-  std::string strategies, objective = "time", missing, save_job, save_dir, like, typed, framework;
+  std::string objective = "time", missing, save_job, save_dir, like, typed, framework;
   std::string folder{};                  ///< the folder of the report, to which paths of its job are relative
   std::vector<std::string> set_words{};  ///< values of --set
   std::vector<std::string> what_if{};    ///< values of --what-if
@@ -108,6 +108,8 @@ void write_directory(RecommendAnswer& answer, Report& report);
 [[nodiscard]] Document document_of(const RecommendAnswer& answer, bool drawn = false);
 [[nodiscard]] nlohmann::ordered_json json_of(const RecommendAnswer& answer);
 
+/// Takes the number of GPUs from `--machine h100:32`. Throws Error if another option gives it, too, or a machine has none.
+void settle_counts(RecommendOptions& options);
 /// Reports the best plan of each pair of a model and a machine, side by side.
 [[nodiscard]] Report recommend_each(const RecommendOptions& options, const Command& command);
 /// Reports the best plans for several numbers of GPUs or batches, and whether each plan meets the goals.

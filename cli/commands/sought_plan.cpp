@@ -1,7 +1,6 @@
 #include "cli/commands/sought_plan.hpp"
 
 #include <algorithm>
-#include <bit>
 
 #include <fmt/format.h>
 
@@ -36,31 +35,18 @@ std::optional<Plan> best_plan(const Study& study, const Estimator& estimator, Se
   return std::nullopt;
 }
 
-bool leave_degrees_open(const PlanOptions& options) {
-  if (!options.gpus || !options.plan_file.empty() || !options.plan_word.empty() || !options.degrees.empty()) return false;
-  if (options.strategy.empty()) return true;
-  const Family family = parse_named_family(options.strategy).family;
-  return std::popcount(family) > 1 && only_degrees(family, *options.gpus).empty();
-}
+bool leave_degrees_open(const PlanOptions& options) { return options.gpus && !options.name_plan(); }
 
 PlanStudy sought_plan(const StudyOptions& study, const PlanOptions& options) {
-  PlanOptions open = options;
-  open.strategy.clear();
-  PlanStudy asked = plan_study(study, open);
+  PlanStudy asked = plan_study(study, options);
   SearchOptions sought;
-  sought.devices = *open.gpus;
-  sought.global_batch = global_batch_of(open, sought.devices, *asked.study);
-  sought.micro_batches = open.micro_batches;
-  sought.chosen = chosen_of(open);
-  if (!open.placement.empty()) sought.placement = parse_placement(open.placement);
-  std::optional<NamedFamily> family;
-  if (!options.strategy.empty()) {
-    family = parse_named_family(options.strategy);
-    // --zero overrides the ZeRO stage that the strategy's name implies.
-    if (sought.chosen[PlanChoice::zero]) family->zero_stage.reset();
-    if (study.ideal) refuse_sharding_in_ideal(family->zero_stage.value_or(0));
-  }
-  asked.plan = best_plan(*asked.study, Estimator(asked.study->job()), sought, family, study.ideal);
+  sought.devices = *options.gpus;
+  sought.global_batch = global_batch_of(options, sought.devices, *asked.study);
+  sought.micro_batches = options.micro_batches;
+  sought.chosen = chosen_of(options);
+  if (!options.placement.empty()) sought.placement = parse_placement(options.placement);
+  sought.families = families_asked(options, study.ideal);
+  asked.plan = best_plan(*asked.study, Estimator(asked.study->job()), sought, std::nullopt, study.ideal);
   if (asked.plan) return asked;
   throw Error(fmt::format("no plan is possible on {}", count_text(sought.devices, "device")),
               "'ddl-oracle recommend' with the same options shows why");

@@ -17,11 +17,10 @@ namespace ddl {
 [[nodiscard]] std::optional<Plan> best_plan(const Study& study, const Estimator& estimator, SearchOptions options,
                                             const std::optional<NamedFamily>& family, bool ideal);
 
-/// Whether the user gave the number of devices, but not how to divide the devices: no plan, no
-/// degrees, and no strategy with a single possible mesh.
+/// Whether the user gave the number of devices, but not how to divide the devices: no plan and no degrees.
 [[nodiscard]] bool leave_degrees_open(const PlanOptions& options);
 
-/// Searches for the plan that `recommend` ranks first. Returns this plan with its study.
+/// Searches for the plan that `recommend` ranks first, among the strategies of --strategy. Returns this plan with its study.
 [[nodiscard]] PlanStudy sought_plan(const StudyOptions& study, const PlanOptions& options);
 
 /// Searches like `recommend`, and returns the plan in this row of its table, counted from 1, with its study. Throws Error if

@@ -118,10 +118,10 @@ void refuse_impossible(const ConfiguredPlan& plan, const Model& model) {
   }
 }
 
-void add_not_modelled(Document& document, const Configuration& configuration) {
-  if (configuration.not_modelled.empty()) return;
+void add_not_modeled(Document& document, const Configuration& configuration) {
+  if (configuration.not_modeled.empty()) return;
   std::string text;
-  for (const ConfigEntry& setting : configuration.not_modelled) text += (text.empty() ? "" : ", ") + setting_text(setting);
+  for (const ConfigEntry& setting : configuration.not_modeled) text += (text.empty() ? "" : ", ") + setting_text(setting);
   document.paragraph("not modeled: " + text, 0, 2);
 }
 
@@ -136,7 +136,7 @@ void add_configured_plan(Document& document, const ConfiguredPlan& plan, const E
                                        memory_text(own.memory, own.verdict, study)));
   document.line("its plan: " + plan_word(own.plan), 2);
   if (best != nullptr) document.line(comparison_text(plan, *best), 2);
-  add_not_modelled(document, read);
+  add_not_modeled(document, read);
   if (best != nullptr && !plan.changes.arguments.empty()) {
     document.section(fmt::format("What the best plan changes in {}", read.file));
     Table table({words("argument"), words("line"), words("now"), words("then")});
@@ -169,9 +169,9 @@ Json configured_plan_to_json(const ConfiguredPlan& plan, const Estimate* best, c
         {{"argument", change.argument}, {"now", change.now}, {"then", change.then}, {"place", place_of(change.place)}});
   }
   json["without_argument"] = plan.changes.unsaid;
-  json["not_modelled"] = Json::array();
-  for (const ConfigEntry& setting : plan.configuration.not_modelled)
-    json["not_modelled"].push_back(
+  json["not_modeled"] = Json::array();
+  for (const ConfigEntry& setting : plan.configuration.not_modeled)
+    json["not_modeled"].push_back(
         {{"argument", setting.shown_key()}, {"value", setting.value}, {"place", place_of(setting.place())}});
   return json;
 }

@@ -31,7 +31,7 @@ void refuse_impossible(const ConfiguredPlan& plan, const Model& model);
 /// arguments to change. `best` is null if there was no search, or if no plan is possible.
 void add_configured_plan(Document& document, const ConfiguredPlan& plan, const Estimate* best, const Study& study);
 /// Lists the arguments that the prediction does not model; adds nothing if there are no such arguments.
-void add_not_modelled(Document& document, const Configuration& configuration);
+void add_not_modeled(Document& document, const Configuration& configuration);
 [[nodiscard]] nlohmann::ordered_json configured_plan_to_json(const ConfiguredPlan& plan, const Estimate* best,
                                                              const Study& study, const Training& training);
 

@@ -226,7 +226,7 @@ std::string legend(const Explanation& explanation, bool profile) {
 /// exchanged together; for such an exchange, this is the busiest link of the whole exchange.
 std::optional<Bottleneck> busiest_of(const LayerExplanation& layer, const PhaseShare& phase) {
   const auto own = [&](Purpose purpose) {
-    const TimedExchange* one = most_held_back(layer, purpose);
+    const TimedExchange* one = most_slowed(layer, purpose);
     return one != nullptr && !one->bottleneck.level.empty() ? std::optional(one->bottleneck) : std::nullopt;
   };
   if (phase.what.part == Part::layer_collectives) return own(Purpose::layer);

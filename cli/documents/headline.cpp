@@ -56,7 +56,7 @@ void add_overhead(Document& document, const Study& study) {
 
 /// Says how evenly tokens are spread over experts.
 std::string routing_text(const Assumptions& assumptions) {
-  std::string text = "balanced routing is assumed; natural routing is in the interval";
+  std::string text = "balanced routing is assumed; the interval includes natural routing";
   if (assumptions.expert_imbalance) {
     text = fmt::format("the busiest rank has {:.4g} times as many tokens as the mean", *assumptions.expert_imbalance);
   } else if (assumptions.routing) {

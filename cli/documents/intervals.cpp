@@ -54,21 +54,6 @@ Ends ends_of(Seconds time, const TimeInterval& interval) {
   return {in_two_digits(low.value() / seconds), in_two_digits(high.value() / seconds), unit};
 }
 
-/// Returns how much longer a step takes if the times of a source (WidthShare::name) are longer, as a share of their change.
-/// 1 for the error that no source explains.
-double elasticity(const TimeSensitivity& time, std::string_view source) {
-  double sum = 0;
-  bool found = false;
-  for (const Sensitivity& each : time.sources) {
-    const bool is_kernel = static_cast<std::size_t>(each.source) < kernel_sources;
-    if (source == pooled_factor_name ? !is_kernel : source != (is_kernel ? "kernels" : error_source_names[each.source]))
-      continue;
-    sum += each.slower;
-    found = true;
-  }
-  return found ? sum : 1;
-}
-
 /// Returns the command whose measurement reduces a source of error (WidthShare::name).
 std::string measurement_of(std::string_view source, const StudySpec& spec) {
   if (source == "kernels" || source == pooled_factor_name || source == error_source_names[ErrorSource::launches])
@@ -159,6 +144,19 @@ std::string ratio_text(const Estimate& of, const Estimate& other) {
   if (!ratio) return {};
   return fmt::format("{:.2f} ({} to {})", other.time.step_time() / of.time.step_time(), ratio_digits(ratio->low),
                      ratio_digits(ratio->high));
+}
+
+double elasticity(const TimeSensitivity& time, std::string_view source) {
+  double sum = 0;
+  bool found = false;
+  for (const Sensitivity& each : time.sources) {
+    const bool is_kernel = static_cast<std::size_t>(each.source) < kernel_sources;
+    if (source == pooled_factor_name ? !is_kernel : source != (is_kernel ? "kernels" : error_source_names[each.source]))
+      continue;
+    sum += each.slower;
+    found = true;
+  }
+  return found ? sum : 1;
 }
 
 void add_width(Document& document, const Estimate& estimate, const StudySpec& spec) {

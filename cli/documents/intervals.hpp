@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -47,6 +48,9 @@ void add_intervals(std::vector<Estimate>& estimates, const Study& study, const E
 /// 2.71)`. Empty without intervals.
 [[nodiscard]] std::string ratio_text(const Estimate& of, const Estimate& other);
 
+/// Returns how much longer a step takes if the times of a source (WidthShare::name) are longer, as a share of their change.
+/// 1 for the error that no source explains.
+[[nodiscard]] double elasticity(const TimeSensitivity& time, std::string_view source);
 /// Adds the section about the sources of error that widen an interval, and the command that narrows the interval most. Adds
 /// nothing without an interval.
 void add_width(Document& document, const Estimate& estimate, const StudySpec& spec);

@@ -10,7 +10,7 @@
 #include "cli/report/fields.hpp"
 #include "cli/report/figures.hpp"
 #include "core/units.hpp"
-#include "estimator/memory/unmodelled.hpp"
+#include "estimator/memory/unmodeled.hpp"
 #include "estimator/schedules/schedule.hpp"
 
 namespace ddl {
@@ -209,7 +209,7 @@ class TermsMaker {
         unusable);
     const Estimator estimator(study_.job());
     const StageOf stage = estimator.stage(plan_, stage_);
-    add("of the activations, what eager operators may keep in addition", most_unmodelled(stage, memory_.activations));
+    add("of the activations, what eager operators may keep in addition", most_unmodeled(stage, memory_.activations));
     if (!study_.assumptions().gathers_units)
       add("whole blocks that are gathered ahead, and layers outside blocks", most_gathered(stage));
     const CommunicationBuffers buffers =

@@ -18,6 +18,7 @@
 #include "cli/documents/headline.hpp"
 #include "cli/documents/intervals.hpp"
 #include "cli/documents/ranking.hpp"
+#include "cli/documents/study_outcomes.hpp"
 #include "cli/documents/throughput.hpp"
 #include "cli/options/plan_file.hpp"
 #include "cli/report/fields.hpp"
@@ -31,47 +32,13 @@
 namespace ddl {
 namespace {
 
-using Outcomes = std::vector<StudyOutcome>;
-
 bool answered(const StudyOutcome& outcome) { return outcome.study != nullptr; }
 
 std::optional<Throughput> throughput_of(const StudyOutcome& outcome) {
   const Job& job = outcome.study->job();
   return throughput_of(job, sample_flops(job), outcome.best_estimate());
 }
-/// Returns the time by which studies are compared: the time of an epoch, or of the requested training.
-Seconds time_of(const StudyOutcome& outcome) { return time_of(outcome.best_estimate(), *outcome.study, outcome.training); }
-std::optional<double> cost_of(const StudyOutcome& outcome) {
-  return cost_of(outcome.best_estimate(), *outcome.study, outcome.training);
-}
 double epochs_per_day(const Estimate& estimate) { return 86400.0 / estimate.epoch.value(); }
-
-/// Labels of studies. A label contains the model if models differ, and the machine if machines differ.
-class Labels {
- public:
-  explicit Labels(const Outcomes& outcomes) {
-    for (const StudyOutcome& each : outcomes) {
-      models_ = models_ || each.model != outcomes.front().model;
-      machines_ = machines_ || each.machine != outcomes.front().machine;
-    }
-  }
-  [[nodiscard]] bool several_models() const { return models_; }
-  [[nodiscard]] std::string of(const StudyOutcome& outcome) const {
-    if (models_ && machines_) return fmt::format("{} on {}", outcome.model, outcome.machine);
-    return models_ ? outcome.model : outcome.machine;
-  }
-
- private:
-  bool models_ = false, machines_ = false;
-};
-
-/// Returns the quantity that the objective minimizes, for a study's best plan.
-double figure_of(const StudyOutcome& outcome) {
-  if (outcome.objective == Objective::cost) return cost_of(outcome).value_or(0);
-  if (outcome.objective == Objective::energy)
-    return kilowatt_hours(outcome.best_estimate(), *outcome.study, outcome.training).value_or(0);
-  return outcome.objective == Objective::memory ? outcome.best_estimate().memory.total().value() : time_of(outcome).value();
-}
 
 std::string figure_text(const StudyOutcome& outcome) {
   if (outcome.objective == Objective::memory)
@@ -81,29 +48,6 @@ std::string figure_text(const StudyOutcome& outcome) {
   if (outcome.objective == Objective::time) return humanize(time_of(outcome)) + of;
   const std::string unit = outcome.objective == Objective::energy ? "kWh" : outcome.study->machine().currency;
   return fmt::format("{} {}{}", amount(figure_of(outcome)), unit, of);
-}
-
-/// Whether the studies can be ranked. They cannot be ranked by cost if their prices are in different currencies.
-bool comparable(const Outcomes& outcomes) {
-  const StudyOutcome* first = nullptr;
-  for (const StudyOutcome& each : outcomes) {
-    if (!has_plan(each) || each.objective != Objective::cost) continue;
-    if (first != nullptr && first->study->machine().currency != each.study->machine().currency) return false;
-    first = &each;
-  }
-  return true;
-}
-
-/// Returns the outcomes with a plan that fits, best first. Equally good outcomes keep the order of the request.
-std::vector<const StudyOutcome*> ranked(const Outcomes& outcomes) {
-  std::vector<const StudyOutcome*> order;
-  for (const StudyOutcome& each : outcomes) {
-    if (has_plan(each)) order.push_back(&each);
-  }
-  if (!comparable(outcomes)) return order;
-  std::stable_sort(order.begin(), order.end(),
-                   [](const StudyOutcome* a, const StudyOutcome* b) { return figure_of(*a) < figure_of(*b); });
-  return order;
 }
 
 std::string_view superlative(const StudyOutcome& best, bool several_models) {
@@ -168,7 +112,7 @@ Table plans_table(const Outcomes& outcomes, const Labels& labels) {
                      });
   if (powered) columns.push_back(figures("kWh"));
   if (emits) columns.push_back(figures("kg CO2"));
-  columns.insert(columns.end(), {figures("MFU"), essential(figures("memory")), if_asked(figures("of")),
+  columns.insert(columns.end(), {figures("MFU"), essential(figures("memory")), if_asked(figures("of device")),
                                  essential(words("verdict")), figures("eff."), words(interval_name())});
   if (!training.is_whole()) columns.push_back(if_asked(figures("epochs/day")));
   columns.insert(columns.end(), {if_asked(words("data set")), if_asked(words("strategy")), if_asked(words("degrees")),
@@ -316,6 +260,31 @@ Chart bars_of(const Outcomes& outcomes, const Labels& labels) {
   return time_bars(plans);
 }
 
+/// Returns a card for each study with a plan that fits, best first.
+Cards cards_of(const Outcomes& outcomes, const Labels& labels) {
+  constexpr std::size_t most_cards = 6;
+  Cards cards;
+  for (const StudyOutcome* const each : ranked(outcomes)) {
+    if (cards.cards.size() == most_cards) break;
+    const Estimate& best = each->best_estimate();
+    const Seconds step = best.time.step_time();
+    Card card{labels.of(*each), humanize(time_of(*each))};
+    card.about = purpose_of(each->training);
+    card.badge = to_string(best.verdict);
+    card.grade = best.verdict == Verdict::fits ? Grade::good : Grade::risk;
+    card.details.push_back(plan_word(best.plan));
+    card.details.push_back(
+        fmt::format("{} per step, {} ({})", humanize(step), interval_text(step, best.interval), interval_name()));
+    const std::optional<Throughput> throughput = throughput_of(*each);
+    if (throughput) card.details.push_back("MFU " + mfu_text(throughput));
+    if (const std::optional<double> cost = cost_of(*each))
+      card.details.push_back(
+          fmt::format("{} {} {}", amount(*cost), each->study->machine().currency, purpose_of(each->training)));
+    cards.cards.push_back(std::move(card));
+  }
+  return cards;
+}
+
 /// Adds the drawings of the best plan; adds nothing if no plan fits.
 void add_figures_of_best(Document& document, const Outcomes& outcomes, const Labels& labels) {
   const std::vector<const StudyOutcome*> order = ranked(outcomes);
@@ -359,13 +328,25 @@ Document document_of(const Outcomes& exact, bool drawn = false) {
     document.add(std::move(table));
   };
   add_first_line(document, outcomes, labels);
+  if (drawn) {
+    if (Cards cards = cards_of(outcomes, labels); !cards.cards.empty()) document.add(Chart{"", "", std::move(cards)});
+  }
   const auto first = std::find_if(outcomes.begin(), outcomes.end(), answered);
   if (first != outcomes.end()) {
     const bool all_processors = std::all_of(outcomes.begin(), outcomes.end(), [](const StudyOutcome& each) {
       return !each.study || each.study->machine().device.is_processor;
     });
-    document.line(fmt::format("{}, global batch {}", count_text(first->gpus, all_processors ? "processor" : "GPU"),
-                              with_thousands(first->global_batch)));
+    const auto batch_text = [&](const StudyOutcome& each) {
+      return fmt::format("{}, global batch {}", count_text(each.gpus, all_processors ? "processor" : "GPU"),
+                         with_thousands(each.global_batch));
+    };
+    const bool differ = std::any_of(outcomes.begin(), outcomes.end(), [&](const StudyOutcome& each) {
+      return answered(each) && batch_text(each) != batch_text(*first);
+    });
+    if (!differ) document.line(batch_text(*first));
+    for (const StudyOutcome& each : outcomes) {
+      if (differ && answered(each)) document.line(fmt::format("{}: {}", labels.of(each), batch_text(each)));
+    }
   }
   add_table("Best plan of each", plans_table(outcomes, labels));
   if (drawn && std::any_of(outcomes.begin(), outcomes.end(), [](const StudyOutcome& each) { return each.best.has_value(); }))
@@ -481,7 +462,7 @@ Json report_json(const Outcomes& outcomes) {
 
 }  // namespace
 
-Report compare_studies(std::vector<StudyOutcome> outcomes) {
+Report compare_studies(Outcomes outcomes) {
   if (std::none_of(outcomes.begin(), outcomes.end(), answered)) throw Error(outcomes.front().problem, outcomes.front().hint);
   const auto shared = std::make_shared<Outcomes>(std::move(outcomes));
   Report report;

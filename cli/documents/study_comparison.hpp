@@ -1,46 +1,12 @@
 #pragma once
 
-#include <cassert>
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
-
-#include "calibration/inputs/study.hpp"
-#include "cli/options/study_options.hpp"
-#include "cli/options/train_tokens.hpp"
+#include "cli/documents/study_outcomes.hpp"
 #include "cli/report/report.hpp"
-#include "estimator/search/search.hpp"
 
 namespace ddl {
 
-/// The result of one study: its best plan, or the reason why there is no plan.
-struct StudyOutcome {
-  std::string model, machine;       ///< as the user typed them
-  bool understood = true;           ///< whether the model and the machine exist
-  std::shared_ptr<Study> study;     ///< empty if there is no answer
-  std::optional<Estimate> best;     ///< the best plan; does not fit only if the user requested this plan
-  std::optional<Estimate> nearest;  ///< if no plan is possible, the plan that exceeds the memory by the least
-  bool fits_on_devices = true;      ///< whether some plan fits without host memory
-  std::string problem, hint;        ///< empty if there is a plan
-  std::vector<Default> defaults;
-  std::int64_t gpus = 1, global_batch = 1;
-  Objective objective = Objective::time;
-  Training training;
-
-  /// Returns `best`, which must exist.
-  [[nodiscard]] const Estimate& best_estimate() const {
-    assert(best);
-    return *best;
-  }
-};
-
-/// Whether the study has a plan that fits.
-[[nodiscard]] inline bool has_plan(const StudyOutcome& outcome) { return outcome.best && outcome.best->feasible(); }
-
 /// Reports the best plans of several studies side by side, in the order of the request. If no study
 /// has an answer, throws the first study's Error.
-[[nodiscard]] Report compare_studies(std::vector<StudyOutcome> outcomes);
+[[nodiscard]] Report compare_studies(Outcomes outcomes);
 
 }  // namespace ddl

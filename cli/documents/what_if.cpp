@@ -40,6 +40,26 @@ SupposedOutcome supposed_outcome(std::string change, const Plan& plan, const Stu
   return outcome;
 }
 
+std::optional<Card> what_if_card(const Estimate& now, const std::vector<SupposedOutcome>& cases) {
+  if (cases.empty()) return std::nullopt;
+  Card card{"What if", cases.front().change};
+  for (const SupposedOutcome& each : cases) {
+    const Seconds then = each.same.time.step_time();
+    const std::string change = change_text(now.time.step_time(), then);
+    std::string text = !has_step(each.same) ? fmt::format("{}: this plan is not possible", each.change)
+                                            : fmt::format("{}: {} per step{}{}", each.change, humanize(then),
+                                                          change == "none" ? " as before" : fmt::format(" ({})", change),
+                                                          each.same.feasible() ? "" : ", does not fit");
+    if (each.best) {
+      text += each.best->plan == now.plan
+                  ? ", still the best plan"
+                  : fmt::format(", best is then {}, {}", plan_word(each.best->plan), humanize(each.best->time.step_time()));
+    }
+    card.details.push_back(std::move(text));
+  }
+  return card;
+}
+
 void add_what_if(Document& document, const Estimate& now, const std::vector<SupposedOutcome>& cases) {
   if (cases.empty()) return;
   const bool is_searched = std::any_of(cases.begin(), cases.end(), [](const SupposedOutcome& each) { return each.best; });

@@ -25,6 +25,8 @@ struct SupposedOutcome {
 [[nodiscard]] SupposedOutcome supposed_outcome(std::string change, const Plan& plan, const Study& supposed,
                                                const Estimator& estimator);
 
+/// Returns the cases for the headline; empty without cases. `now`: the plan of the answer as it is.
+[[nodiscard]] std::optional<Card> what_if_card(const Estimate& now, const std::vector<SupposedOutcome>& cases);
 /// Adds a table of the cases; adds nothing without cases. `now`: the plan of the answer as it is.
 void add_what_if(Document& document, const Estimate& now, const std::vector<SupposedOutcome>& cases);
 [[nodiscard]] nlohmann::ordered_json what_if_to_json(const Estimate& now, const std::vector<SupposedOutcome>& cases);

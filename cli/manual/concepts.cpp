@@ -1,6 +1,8 @@
 #include "cli/manual/concepts.hpp"
 
+#include <algorithm>
 #include <array>
+#include <string>
 
 namespace ddl {
 namespace {
@@ -14,7 +16,8 @@ constexpr auto concept_table = std::to_array<Concept>({
      "'recommend' and 'explain' report MFU: the FLOP/s of the model as a share of the datasheet's peak. HFU also counts "
      "recomputed FLOPs. 'models show NAME' lists the FLOPs of each layer."},
     {"step-time iteration-time time-per-step latency",
-     "'recommend' and 'explain' report the time of a step with a 90 % interval; 'explain' divides it into phases."},
+     "'recommend' and 'explain' report the time of a step with a 90 % interval; 'explain' divides it into phases. 'explain "
+     "--measured 3.1s' compares a measured step with it."},
     {"time-to-train training-time wall-clock duration eta",
      "Give the length of the training by --train-tokens 1T, --epochs 90 or --to-accuracy; the report then has its time and "
      "cost."},
@@ -24,15 +27,18 @@ constexpr auto concept_table = std::to_array<Concept>({
     {"schedule schedules pipeline-schedule 1f1b gpipe zero-bubble zb-h1 zb-v dualpipe",
      "A search chooses the schedule. To compare two: explain MODEL --gpus 64 --plan 'dp8·pp8 m16' --against 'dp8·pp8 zb-h1 "
      "m16'."},
-    {"compare comparison versus vs",
-     "'recommend --model A,B' and '--machine C,D' compare models and machines, 'recommend --strategies data,spatial' "
-     "compares "
-     "strategies, and 'explain --against PLAN' compares two plans."},
+    {"compare comparison versus vs baseline",
+     "'recommend --model A,B' and '--machine C,D' compare models and machines, '--machine h100:32,a100:64' also numbers of "
+     "GPUs, 'recommend --strategy data,spatial' compares strategies, and 'explain --against PLAN' compares two plans."},
     {"what-if upgrade faster-network faster-gpu",
      "--what-if 'bandwidth*2' shows the step with links that are twice as fast, and 'bandwidth(node)*2' with such links in "
      "a "
      "node only. Several changes: --what-if 'bandwidth*2' --what-if 'peak(bf16)*0.8'."},
-    {"interval uncertainty error confidence tie ties", "See 'help accuracy'."},
+    {"interval uncertainty error confidence tie ties how-sure", "See 'help accuracy'."},
+    {"slower slow too-slow why-slow why-slower slower-than-predicted actual observed real measured-step",
+     "'explain MODEL --gpus N --plan PLAN --software NAME --measured 3.1s' compares a measured step with the prediction of "
+     "its "
+     "plan, and says which errors would explain the difference."},
     {"scaling weak-scaling strong-scaling scalability scaling-efficiency",
      "'recommend MODEL --gpus 8..1024' shows the best plan of each number of GPUs: strong scaling with --global-batch, weak "
      "scaling without."},
@@ -53,7 +59,7 @@ constexpr auto concept_table = std::to_array<Concept>({
      "numbers that meet them. 'check JOB.yaml' gives the fewest GPUs of a job."},
     // Parallelism
     {"data-parallel data-parallelism ddp distributed-data-parallel",
-     "--strategy data is data parallelism without ZeRO (DDP), --strategy fsdp is data parallelism with ZeRO-3."},
+     "--strategy ddp is data parallelism without ZeRO, --strategy fsdp with ZeRO-3; --strategy data tries all stages."},
     {"zero1 zero-1 zero2 zero-2 zero3 zero-3 fsdp2 fully-sharded-data-parallel sharded-data-parallel distributed-optimizer",
      "--zero 1 shards the optimizer's state, --zero 2 the gradients, too, and --zero 3 (FSDP) also the weights. Without "
      "--zero, a search tries all."},
@@ -77,7 +83,8 @@ constexpr auto concept_table = std::to_array<Concept>({
      "load "
      "of experts. 'models list --kind moe' lists mixtures of experts."},
     {"3d-parallelism 4d-parallelism hybrid hybrid-parallelism nd-parallel",
-     "A search tries all hybrids. --strategy data+tensor+pipeline or --degrees data=8,tensor=8,pipeline=4 predicts one."},
+     "A search tries all hybrids. --strategy data+tensor+pipeline tries all degrees of one hybrid, --degrees "
+     "data=8,tensor=8,pipeline=4 predicts one plan."},
     {"etp expert-tensor-parallel", "--expert-tensor whole is expert-tensor-parallel size 1, split shards each expert."},
     {"gradient-accumulation accumulation-steps",
      "Without a pipeline, --micro-batches is the number of accumulated batches of a step."},
@@ -89,7 +96,9 @@ constexpr auto concept_table = std::to_array<Concept>({
      "--software pytorch-compiled predicts compiled PyTorch, jax compiled JAX."},
     {"cuda-graph cuda-graphs cudagraph", "--setting 'launch_overhead=1.5 us' predicts steps in CUDA graphs."},
     {"amp autocast mixed", "--mixed-precision autocast predicts PyTorch's AMP; --precision bf16 sets the number format."},
-    {"bf16 fp16 fp32 tf32 fp8 nvfp4 half-precision number-format", "--precision sets the number format of a training."},
+    {"bf16 fp16 fp32 tf32 fp8 nvfp4 half-precision number-format",
+     "--precision sets the number format of a training: --precision fp8."},
+    {"channels-last nhwc nchw", "--memory-format nhwc is PyTorch's channels_last."},
     {"int8 int4 nf4 4-bit 8-bit bitsandbytes", "--base nf4 or int8 is the format of frozen weights; with --lora 16, QLoRA."},
     {"kernel kernels kernel-time gemm matmul",
      "'predict kernels FILE' predicts single kernels, 'profile MODEL' measures them, 'validate kernels' compares both."},
@@ -110,8 +119,9 @@ constexpr auto concept_table = std::to_array<Concept>({
     {"overlap communication-overlap exposed-communication",
      "'explain' shows hidden and exposed communication. The software says what overlaps; --no-overlap and --setting "
      "overlaps_gradients=no change this."},
-    {"slurm sbatch srun pbs lsf launch launcher launch-script",
-     "'recommend --save-dir DIR' writes launch files, also for Slurm. --like SCRIPT reads the GPUs of batch scripts."},
+    {"slurm sbatch srun pbs lsf launch launcher launch-script launch-dir torchrun command",
+     "'recommend --save-dir DIR' writes launch files (torchrun, Megatron-LM, DeepSpeed, torchtitan, NeMo, Slurm); --for "
+     "chooses the framework. --like SCRIPT reads the GPUs of batch scripts."},
     {"cloud aws azure gcp spot", "'machines list --kind cloud' lists instances of clouds; --price sets your price."},
     {"heterogeneous mixed-gpus",
      "See 'predict mixed --help': data parallelism with a batch in proportion to the speed of each GPU."},
@@ -129,7 +139,7 @@ constexpr auto concept_table = std::to_array<Concept>({
     {"checkpoint checkpoints failure",
      "--mtbf '5.8 years per GPU' adds failures and checkpoints to a whole training. For activation checkpointing, see 'help "
      "recompute'."},
-    {"power electricity carbon-footprint co2 watt watts kwh",
+    {"energy power electricity carbon-footprint co2 watt watts kwh",
      "--objective energy ranks by energy; --pue and --carbon add energy and CO2 of a whole training to the report."},
     // Tools
     {"python api notebook pandas jupyter",
@@ -141,8 +151,12 @@ constexpr auto concept_table = std::to_array<Concept>({
     {"own-machine my-machine own-cluster my-cluster custom-machine on-premise machine-file",
      "'machines new ours --gpu rtx4090 --per-node 4 --nodes 4 --network 100Gb/s -o ours.yaml' writes a machine file, and "
      "--machine ours.yaml reads it."},
+    {"dropout", "Dropout is in the model file: 'models show NAME' lists its layers."},
+    {"hidden-size num-layers num-heads vocab-size vocab",
+     "The model has its sizes: 'models show NAME' lists its parameters, and MODEL@layers=12 sets one."},
     {"runs measured measured-runs runs-csv predicted-vs-measured",
-     "'validate RUNS.csv' compares predictions with measured runs. The table has the columns model, strategy, gpus, "
+     "'explain --measured 3.1s' compares one step, 'validate RUNS.csv' a table of measured runs. The table has the columns "
+     "model, strategy, gpus, "
      "global_batch, quantity (such as iter_total_s, the time of a step) and value. 'calibrate runs' fits factors to such a "
      "table."},
     {"sft full-fine-tuning instruction-tuning",
@@ -160,5 +174,14 @@ constexpr auto concept_table = std::to_array<Concept>({
 }  // namespace
 
 std::span<const Concept> concepts() { return concept_table; }
+
+bool is_spelling(const Concept& each, std::string_view plain) {
+  return !plain.empty() && (" " + std::string(each.words) + " ").find(" " + std::string(plain) + " ") != std::string::npos;
+}
+
+std::string_view answer_about(std::string_view plain) {
+  const auto found = std::ranges::find_if(concept_table, [&](const Concept& each) { return is_spelling(each, plain); });
+  return found == concept_table.end() ? std::string_view() : found->answer;
+}
 
 }  // namespace ddl

@@ -11,5 +11,9 @@ struct Concept {
   std::string_view answer;  ///< one or two sentences; commands are in 'quotes'
 };
 [[nodiscard]] std::span<const Concept> concepts();
+/// Whether one of the spellings of a concept is the term.
+[[nodiscard]] bool is_spelling(const Concept& each, std::string_view plain);
+/// Returns the answer of the concept with this spelling; empty if there is none.
+[[nodiscard]] std::string_view answer_about(std::string_view plain);
 
 }  // namespace ddl

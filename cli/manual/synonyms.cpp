@@ -29,7 +29,8 @@ constexpr std::string_view say_budget = "write --budget 10kUSD, the highest cost
 constexpr std::string_view say_framework =
     "write --for torchtitan for plans and files of a framework, or --software for its speed (see 'software list')";
 constexpr std::string_view say_failures =
-    "write --mtbf '5.8 years per GPU', the mean time between failures, with --train-tokens or --epochs";
+    "write --mtbf '5.8 years per GPU', the mean time between failures, and the length of the training by --train-tokens or "
+    "--epochs";
 constexpr std::string_view say_format = "write --format json, or csv, html, markdown";
 
 constexpr auto synonym_table = std::to_array<Synonym>({
@@ -92,6 +93,22 @@ constexpr auto synonym_table = std::to_array<Synonym>({
     {"cost", "price", "--objective cost ranks by cost, and --price 2.5USD/h sets the price of a GPU for an hour"},
     {"money", "budget", say_budget},
     {"max-cost", "budget", say_budget},
+    {"zero-stage", "zero", "write --zero 3"},
+    {"step-time", "measured", "write --measured 3.1s"},
+    {"observed", "measured", "write --measured 3.1s"},
+    {"vpp", "virtual-stages", "write --virtual-stages 2, the virtual stages (model chunks) of each pipeline stage"},
+    {"interleave", "virtual-stages", "write --virtual-stages 2, the virtual stages (model chunks) of each pipeline stage"},
+    {"gpu-type", "machine", say_machine},
+    {"machine-type", "machine", say_machine},
+    {"instance", "machine", say_machine},
+    {"instance-type", "machine", say_machine},
+    {"per-device-batch", "batch-per-gpu", "write --batch-per-gpu"},
+    {"per-device-batch-size", "batch-per-gpu", "write --batch-per-gpu"},
+    {"per-device-train-batch-size", "batch-per-gpu", "write --batch-per-gpu"},
+    {"per-gpu-batch", "batch-per-gpu", "write --batch-per-gpu"},
+    {"workers", "loader-workers", "write --loader-workers, the processes of each rank that decode images"},
+    {"num-workers", "loader-workers", "write --loader-workers, the processes of each rank that decode images"},
+    {"recompute-activations", "recompute", say_recompute},
     {"time", "deadline", say_deadline},
     {"days", "deadline", say_deadline},
     {"hours", "deadline", say_deadline},
@@ -135,8 +152,8 @@ constexpr auto synonym_table = std::to_array<Synonym>({
     {"output-dir", "save-dir", "write --save-dir DIR"},
     {"verbose", "wide", "write --wide for all columns"},
     {"config", "like", "write --like FILE, a configuration of torchtitan, Megatron-LM, DeepSpeed or another trainer"},
-    {"parallelism", "strategy", "write --strategy data+tensor for one plan, or --strategies to search some strategies"},
-    {"mode", "strategy", "write --strategy data+tensor for one plan, or --strategies to search some strategies"},
+    {"parallelism", "strategy", "write --strategy data+tensor for a strategy, or --degrees data=8,tensor=8 for one plan"},
+    {"mode", "strategy", "write --strategy data+tensor for a strategy, or --degrees data=8,tensor=8 for one plan"},
     {"explain", "plan", "'ddl-oracle explain' explains one plan"},
 });
 

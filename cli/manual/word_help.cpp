@@ -51,11 +51,6 @@ bool mentions(std::string_view text, std::string_view plain) {
   return true;
 }
 
-/// Whether one of the spellings of a concept is the term.
-bool is_spelling(const Concept& each, std::string_view plain) {
-  return (" " + std::string(each.words) + " ").find(fmt::format(" {} ", plain)) != std::string::npos;
-}
-
 /// Returns what the program has for a term: the answers of concepts, and the hints of synonyms.
 std::vector<std::string> answers(const std::string& plain) {
   std::vector<std::string> found;
@@ -67,7 +62,7 @@ std::vector<std::string> answers(const std::string& plain) {
     for (const Synonym& each : synonyms()) {
       if (!matches(each.word) || std::find(hints.begin(), hints.end(), each.hint) != hints.end()) continue;
       hints.push_back(each.hint);
-      found.push_back(fmt::format("{}: {}", each.word, each.hint));
+      found.push_back(fmt::format("For '{}', {}.", each.word, each.hint));
     }
   };
   add_hints([&](std::string_view word) { return word == plain; });

@@ -1,6 +1,7 @@
 #include "cli/options/framework_options.hpp"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,24 @@
 
 namespace ddl {
 
+namespace {
+
+/// Returns the axis in the name of an option of a framework: tensor for `tensor-model-parallel-size`.
+std::optional<Axis> axis_in(std::string_view word) {
+  for (const std::string_view ending : {"-size", "-degree", "-dim"}) {
+    if (word.ends_with(ending)) word.remove_suffix(ending.size());
+  }
+  for (const std::string_view ending : {"-model-parallel", "-parallelism", "-parallel"}) {
+    if (word.ends_with(ending)) word.remove_suffix(ending.size());
+  }
+  return parse_axis(word);
+}
+
+/// The options that other tools have for a number format.
+constexpr std::array<std::string_view, 6> number_formats{"fp32", "tf32", "fp16", "bf16", "fp8", "nvfp4"};
+
+}  // namespace
+
 std::string framework_option_hint(const CLI::App& command, std::string_view option) {
   const auto has = [&](std::string_view name) { return command.get_option_no_throw(std::string(name)) != nullptr; };
   const std::string plain = plain_word(option);
@@ -20,12 +39,13 @@ std::string framework_option_hint(const CLI::App& command, std::string_view opti
     return each.word == plain && has("--" + std::string(each.option));
   });
   if (option.starts_with("--") && known != synonyms().end()) return std::string(known->hint);
+  if (has("--precision") && std::ranges::find(number_formats, plain) != number_formats.end())
+    return fmt::format("write --precision {}", plain);
   // `--data` is probably an abbreviation of --dataset, not a degree.
   if (!option.starts_with("--") || option == "--data" || !has("--degrees")) return {};
-  const std::string_view word = option.substr(2);
-  const std::optional<Axis> axis = parse_axis(word);
+  const std::optional<Axis> axis = axis_in(plain);
   if (!axis) return {};
-  if (zero_stage_in(word)) return fmt::format("write --strategy {}", word);
+  if (zero_stage_in(plain)) return fmt::format("write --strategy {}", plain);
   const std::string plan = *axis == Axis::data ? "data=64" : fmt::format("data=8,{}=8", to_string(*axis));
   return fmt::format("write the degrees of the whole plan, as in --degrees {}", plan);
 }

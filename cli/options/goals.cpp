@@ -40,6 +40,20 @@ std::optional<Money> parse_money(std::string_view text, UnitProblem& problem) {
   return money;
 }
 
+void add_measured_step(const Command& command, std::optional<Seconds>& measured) {
+  command
+      .add_option_function(
+          "--measured",
+          [&measured](const std::string& text) {
+            UnitProblem problem;
+            measured = parse_quantity<Seconds>(text, problem);
+            if (!measured) throw Error("--measured: " + problem.message, "write for example 3.1s or 850ms");
+            if (measured->value() <= 0) throw Error("--measured must be positive", "write for example 3.1s or 850ms");
+          },
+          "time of a step that you measured, such as 3.1s: says whether it is as predicted, and what would explain it")
+      .type_name("TIME");
+}
+
 void add_goal_options(const Command& command, Goals& goals) {
   command
       .add_option_function(

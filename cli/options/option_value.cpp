@@ -50,7 +50,7 @@ constexpr auto choice_hints = std::to_array<ChoiceHint>(
      {"mxfp6", "fp8", "products in mxfp6 are not predicted; fp8 is the next wider format"},
      {"int8", "fp8", "training in int8 is not predicted; fp8 has 8 bits, too, and --optimizer has moments of 8 bits"},
      {"int4", "fp8", "training in int4 is not predicted; frozen weights have 4 bits with --lora 16 --base nf4"},
-     {"pytorch", "ddp", "PyTorch runs plans of fsdp and ddp: write one of them"},
+     {"pytorch", "ddp", "write ddp for PyTorch's data parallelism without sharding, or fsdp for ZeRO-2 and ZeRO-3"},
      {"accelerate", "ddp", trainers_hint},
      {"huggingface", "ddp", trainers_hint},
      {"lightning", "ddp", trainers_hint},
@@ -84,6 +84,23 @@ std::vector<std::string> comma_separated(std::string_view text) {
 Option add_whole_number(const Command& command, const std::string& name, std::optional<std::int64_t>& into, std::int64_t low,
                         std::int64_t high, const std::string& description) {
   return add(command, name, into, low, high, description, "whole number", std::int64_t{64});
+}
+
+Option add_tokens(const Command& command, const std::string& name, std::optional<std::int64_t>& into, std::int64_t high,
+                  const std::string& description) {
+  const auto read = [name = name.substr(0, name.find(',')), &into, high](const std::string& text) {
+    const bool in_k = text.ends_with('k') || text.ends_with('K');
+    std::int64_t value = 0;
+    const char* const end = text.data() + text.size() - (in_k ? 1 : 0);
+    const auto [stop, problem] = std::from_chars(text.data(), end, value);
+    const std::int64_t factor = in_k ? 1024 : 1;
+    if (problem != std::errc{} || stop != end || value < 1 || value > high / factor) {
+      throw Error(fmt::format("{} is {}, which is not a whole number from 1 to {}", name, quote(text), high),
+                  fmt::format("write it in digits, as in {0} 4096, or in units of 1,024 tokens, as in {0} 4k", name));
+    }
+    into = value * factor;
+  };
+  return command.add_option_function(name, read, description).type_name("NUMBER");
 }
 
 Option add_number(const Command& command, const std::string& name, std::optional<double>& into, double low, double high,

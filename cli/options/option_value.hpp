@@ -36,6 +36,10 @@ template <NamedEnum Enum>
 Option add_whole_number(const Command& command, const std::string& name, std::optional<std::int64_t>& into, std::int64_t low,
                         std::int64_t high, const std::string& description);
 
+/// Adds an option that takes a number of tokens from 1 to `high`. 4k is 4,096, as in names of models.
+Option add_tokens(const Command& command, const std::string& name, std::optional<std::int64_t>& into, std::int64_t high,
+                  const std::string& description);
+
 /// Adds an option that takes a finite number in [low, high], with a decimal point and an exponent as in JSON.
 Option add_number(const Command& command, const std::string& name, std::optional<double>& into, double low, double high,
                   const std::string& description);

@@ -238,7 +238,7 @@ std::optional<std::pair<const PlanChoiceRow*, int>> choice_of(std::string_view s
       if (row.sign(value) == sign) return std::pair{&row, value};
     }
   }
-  // The first values have no sign, or are written only by people: `z0`, `v1`.
+  // Reports leave the default values out, but users may write them: `z0`, `v1`.
   if (sign == "z0") return std::pair{&row_of(PlanChoice::zero), 0};
   if (sign == "v1") return std::pair{&row_of(PlanChoice::virtual_stages), 0};
   const PlanChoiceRow& schedules = row_of(PlanChoice::schedule);

@@ -27,7 +27,6 @@ namespace {
 constexpr std::int64_t most_gpus = std::int64_t{1} << 20;
 constexpr std::int64_t most_batch_per_gpu = std::int64_t{1} << 20;
 constexpr std::int64_t most_samples = std::int64_t{1} << 40;
-constexpr std::int64_t example_gpus = 64;
 
 /// Returns the ZeRO stage that a strategy's name in --strategy or --degrees implies.
 int zero_stage_said(const PlanOptions& options) {
@@ -194,39 +193,18 @@ Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& f
   const std::optional<Family> family =
       options.strategy.empty() ? family_of_degrees(options.degrees) : parse_family(options.strategy);
   if (!family) throw Error(fmt::format("unknown strategy {}", quote(options.strategy)), suggest_family(options.strategy));
-  if (options.degrees.empty()) {
-    if (!options.gpus) {
-      throw Error("--strategy needs --degrees or --gpus",
-                  *family == 0 ? "write --gpus 1"
-                               : fmt::format("write for example --degrees {}", example_degrees(*family, example_gpus)));
-    }
-    // A strategy with one axis gets all devices. A hybrid without degrees is possible only if there
-    // is a single way to divide the devices.
-    const std::string only = only_degrees(*family, *options.gpus);
-    if ((*family & (*family - 1)) != 0 && only.empty()) {
-      throw Error(fmt::format("--strategy {} needs --degrees", options.strategy),
-                  fmt::format("write --strategies {} to search for degrees, or for example --degrees {}", options.strategy,
-                              example_degrees(*family, *options.gpus)));
-    }
-    if (!only.empty()) {
-      parse_degrees(only, plan);
-    } else if (*family != 0) {
-      parse_degrees(fmt::format("{}={}", options.strategy, *options.gpus), plan);
-    }
-  } else {
-    parse_degrees(options.degrees, plan);
-    give_the_rest(plan, *family, options);
-    // A strategy on one device splits nothing.
-    const bool is_serial = plan.mesh.family() == 0 && names_axes_of(options.degrees, *family);
-    if (plan.mesh.family() != *family && !is_serial) {
-      throw Error(fmt::format("{} belongs to the strategy '{}', not '{}'", quote("--degrees " + options.degrees),
-                              family_name(plan.mesh.family()), family_name(*family)),
-                  "name the same strategies in both, with degrees above 1");
-    }
+  parse_degrees(options.degrees, plan);
+  give_the_rest(plan, *family, options);
+  // A strategy on one device splits nothing.
+  const bool is_serial = plan.mesh.family() == 0 && names_axes_of(options.degrees, *family);
+  if (plan.mesh.family() != *family && !is_serial) {
+    throw Error(fmt::format("{} belongs to the strategy '{}', not '{}'", quote("--degrees " + options.degrees),
+                            family_name(plan.mesh.family()), family_name(*family)),
+                "name the same strategies in both, with degrees above 1");
   }
   if (options.gpus && plan.mesh.devices() != *options.gpus) {
-    const std::string said = options.degrees.empty() ? "--strategy " + options.strategy : "--degrees " + options.degrees;
-    throw Error(fmt::format("{} uses {}, but --gpus is {}", said, count_text(plan.mesh.devices(), "device"), *options.gpus),
+    throw Error(fmt::format("--degrees {} uses {}, but --gpus is {}", options.degrees,
+                            count_text(plan.mesh.devices(), "device"), *options.gpus),
                 "the product of the degrees is the number of GPUs");
   }
   plan.precision = study.precision();
@@ -336,7 +314,12 @@ PlanOptionHandles add_plan_options(const Command& command, PlanOptions& options,
           .file()
           .type_name("PLAN");
   const auto strategy =
-      command.add_option("--strategy", options.strategy, "predict one plan of this strategy").words(strategy_words);
+      command
+          .add_option("--strategy,--strategies", options.strategy,
+                      "search only these strategies, separated by commas: data,data+filter,…; with --degrees, the strategy "
+                      "of the plan")
+          .type_name("NAMES")
+          .words(strategy_words);
   const auto degrees =
       command.add_option("--degrees", options.degrees, "parallelism degrees: data=64,spatial=2x2").type_name("DEGREES");
   const auto layers = command
@@ -386,6 +369,18 @@ ChosenOfPlan chosen_of(const PlanOptions& options) {
   return all;
 }
 
+std::vector<NamedFamily> families_asked(const PlanOptions& options, bool ideal) {
+  std::vector<NamedFamily> families = parse_families(options.strategy);
+  const bool says_zero = chosen_of(options)[PlanChoice::zero].has_value();
+  for (NamedFamily& each : families) {
+    // --zero overrides the ZeRO stage that a strategy's name implies.
+    if (says_zero) each.zero_stage.reset();
+    if (ideal) refuse_sharding_in_ideal(each.zero_stage.value_or(0));
+  }
+  if (options.gpus == 1) families.clear();
+  return families;
+}
+
 std::int64_t usual_batch_per_gpu(const Model& model) {
   constexpr std::int64_t usual = 32, usual_tokens = 16'384;
   if (model.usual_batch) return *model.usual_batch;
@@ -410,7 +405,7 @@ void refuse_contradiction(const Estimate& estimate, const Model& model, const Pl
     throw Error(fmt::format("the plan '{}{}' is not possible: {}", degrees_text(estimate.plan.mesh), layouts,
                             describe(limit, model)),
                 fmt::format("leave {} out to see possible plans",
-                            options.plan_file.empty() && options.plan_word.empty() ? "--strategy and --degrees" : "--plan"));
+                            options.plan_file.empty() && options.plan_word.empty() ? "--degrees" : "--plan"));
   }
 }
 
@@ -427,8 +422,8 @@ PlanStudy plan_study(const StudyOptions& study, const PlanOptions& options) {
   }
   asked.study = study_of(spec, study);
   if (!options.layers.empty() && !options.name_plan())
-    throw Error("--layers needs the strategy of the other layers",
-                "add --strategy data with --gpus, or --degrees; recommend --per-layer searches for layouts of layers");
+    throw Error("--layers needs the degrees of the other layers",
+                "add for example --degrees data=64; recommend --per-layer searches for layouts of layers");
   if (asked.file) refuse_other_report(*asked.file, *asked.study, options.plan_file);
   if (options.gpus) refuse_more_than(asked.study->machine(), *options.gpus);
   if (options.name_plan()) {

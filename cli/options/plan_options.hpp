@@ -33,10 +33,8 @@ struct PlanOptions {
   std::array<std::optional<std::int64_t>, plan_choice_count> numbers;
   std::array<std::string, plan_choice_count> names;
 
-  /// Whether the options give a single plan.
-  [[nodiscard]] bool name_plan() const {
-    return !plan_file.empty() || !plan_word.empty() || !strategy.empty() || !degrees.empty();
-  }
+  /// Whether the options give a single plan. Strategies without degrees restrict a search.
+  [[nodiscard]] bool name_plan() const { return !plan_file.empty() || !plan_word.empty() || !degrees.empty(); }
 };
 /// Handles of --plan, --strategy and --degrees. Commands use them to declare which options contradict these options.
 struct PlanOptionHandles {
@@ -54,6 +52,9 @@ void settle_lists(PlanOptions& options);
 
 /// Returns the choices that the options fix. Throws Error for an unknown name.
 [[nodiscard]] ChosenOfPlan chosen_of(const PlanOptions& options);
+/// Returns the strategies that a search is restricted to; empty: all. One device has one plan, which no strategy divides.
+/// `ideal`: throws Error for a strategy that implies a ZeRO stage, which the closed forms do not have.
+[[nodiscard]] std::vector<NamedFamily> families_asked(const PlanOptions& options, bool ideal);
 /// Returns the keys of the settings of this origin, or a later one, that have no effect on a plan: the prediction is the
 /// same with any other value.
 [[nodiscard]] std::vector<std::string_view> settings_without_effect(const Study& study, const Plan& plan,

@@ -91,18 +91,9 @@ std::string example_degrees(Family family, std::int64_t gpus) {
   return text;
 }
 
-std::string only_degrees(Family family, std::int64_t gpus) {
-  const std::vector<std::int64_t> factors = prime_factors(gpus);
-  const auto parts = static_cast<std::size_t>(std::popcount(family));
-  // Spatial tiles have several dimensions, so the factors can be assigned to them in several ways.
-  const bool is_one =
-      parts > 1 && factors.size() == parts && factors.front() == factors.back() && (family & family_bit(Axis::spatial)) == 0;
-  return is_one ? example_degrees(family, gpus) : std::string();
-}
-
 std::string suggest_family(const std::string& text) {
   if (text.find(',') != std::string::npos)
-    return "a hybrid joins names by a plus: data+spatial; 'recommend --strategies data,spatial' compares strategies";
+    return "a hybrid joins names by a plus: data+spatial; without --degrees, --strategy data,spatial compares strategies";
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t end = std::min(text.find('+', at), text.size());
     const auto known = std::find_if(choice_words.begin(), choice_words.end(), [&](const ChoiceWord& each) {

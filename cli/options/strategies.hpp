@@ -16,10 +16,6 @@ namespace ddl {
 /// the strategy can divide `gpus` devices.
 [[nodiscard]] std::string example_degrees(Family family, std::int64_t gpus);
 
-/// Returns the degrees of a hybrid if there is only one way to divide this number of devices, such as data+tensor on 4
-/// devices. Empty if several ways or no way exist, and for a strategy of one axis.
-[[nodiscard]] std::string only_degrees(Family family, std::int64_t gpus);
-
 /// Parses a strategy, such as `data+filter`. Throws Error for an unknown strategy.
 [[nodiscard]] NamedFamily parse_named_family(const std::string& text);
 /// Parses strategies, such as `data,fsdp+filter`. An empty text gives an empty list.

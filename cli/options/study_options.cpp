@@ -53,8 +53,8 @@ void add_profile_options(const Command& command, std::vector<std::string>& profi
 }
 
 void add_sample_options(const Command& command, std::optional<std::int64_t>& sequence, std::string& input_shape) {
-  add_whole_number(command, "--seq,--seq-len,--sequence-length", sequence, 1, max_attribute,
-                   "tokens per sample of a sequence model; default: the model's");
+  add_tokens(command, "--seq,--seq-len,--sequence-length", sequence, max_attribute,
+             "tokens per sample of a sequence model, such as 4096 or 4k; default: the model's");
   command
       .add_option("--input-shape", input_shape,
                   "sizes of one sample of a vision model, such as 3x640x640, or of an ONNX file that does not fix them; "
@@ -216,9 +216,9 @@ void add_study_options(const Command& command, StudyOptions& o) {
   add_whole_number(command, "--lora", o.adapters, 1, max_attribute,
                    "train only LoRA adapters of this rank on all matrices of blocks, as with MODEL@lora=RANK; "
                    "MODEL@lora=RANK@lora_layers=NAMES adapts some matrices; --base gives the format of frozen weights");
-  add_whole_number(command, "--packed-length", o.packed_length, 1, max_attribute,
-                   "tokens per document, if sequences are packed with documents that do not attend to each other; default: "
-                   "one document per sequence");
+  add_tokens(command, "--packed-length", o.packed_length, max_attribute,
+             "tokens per document, if sequences are packed with documents that do not attend to each other; default: "
+             "one document per sequence");
   command
       .add_option("--dataset", o.dataset,
                   "bundled data set (see 'datasets list') or a file; default: one that fits the model")
@@ -412,13 +412,27 @@ std::vector<std::string> names_in(const std::string& option, const std::string& 
   return names;
 }
 
+/// Splits `h100:32` into the machine and its number of GPUs.
+NamedStudy with_count(NamedStudy study) {
+  std::error_code ignored;
+  const std::size_t colon = study.machine.rfind(':');
+  const std::string count = colon == std::string::npos ? "" : study.machine.substr(colon + 1);
+  const bool is_count = !count.empty() && count.size() <= 7 && count.find_first_not_of("0123456789") == std::string::npos;
+  if (!is_count || std::filesystem::exists(study.machine, ignored)) return study;
+  study.gpus = std::stoll(count);
+  if (study.gpus == 0)
+    throw Error(fmt::format("--machine {} has no GPUs", quote(study.machine)), "write for example h100:8");
+  study.machine.resize(colon);
+  return study;
+}
+
 }  // namespace
 
-std::vector<std::pair<std::string, std::string>> studies_named(const StudyOptions& options) {
-  std::vector<std::pair<std::string, std::string>> studies;
+std::vector<NamedStudy> studies_named(const StudyOptions& options) {
+  std::vector<NamedStudy> studies;
   const std::vector<std::string> machines = names_in("--machine", options.machine);
   for (const std::string& model : names_in("--model", options.model)) {
-    for (const std::string& machine : machines) studies.emplace_back(model, machine);
+    for (const std::string& machine : machines) studies.push_back(with_count({model, machine}));
   }
   if (studies.size() > most_studies) {
     throw Error(fmt::format("--model and --machine together give {} studies", studies.size()),

@@ -59,8 +59,14 @@ void add_profile_options(const Command& command, std::vector<std::string>& profi
 /// Loads the study of a specification of spec_of, with the prices of --price.
 [[nodiscard]] std::shared_ptr<Study> study_of(const StudySpec& spec, const StudyOptions& options);
 
-/// Returns all pairs of a model of `--model a,b` and a machine of `--machine c,d`. The name of a file may contain a comma.
-[[nodiscard]] std::vector<std::pair<std::string, std::string>> studies_named(const StudyOptions& options);
+/// A model and a machine that a command names together, with the number of GPUs in `--machine h100:32`.
+struct NamedStudy {
+  std::string model, machine;
+  std::optional<std::int64_t> gpus{};
+};
+/// Returns all pairs of a model of `--model a,b` and a machine of `--machine c,d:32`. The name of a file may contain a comma
+/// or a colon.
+[[nodiscard]] std::vector<NamedStudy> studies_named(const StudyOptions& options);
 
 /// For the value of this option, completions offer files and the bundled models. offer_machines does so for machines.
 Option offer_models(Option option);

@@ -7,6 +7,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cli/manual/concepts.hpp"
+#include "cli/manual/manual.hpp"
+#include "cli/manual/synonyms.hpp"
 #include "cli/options/argument_name.hpp"
 #include "cli/options/framework_options.hpp"
 #include "core/lower_case.hpp"
@@ -49,6 +52,12 @@ std::vector<std::string> command_names(const CLI::App& command) {
   return names;
 }
 
+/// Says what a value of an option is.
+std::string value_hint(const CLI::Option& option) {
+  return fmt::format("write {} {}: {}", declared_name(option), option.get_type_name(),
+                     first_clause(option.get_description()));
+}
+
 bool is_flag(const CLI::Option& option) { return option.get_items_expected_max() == 0; }
 
 /// Returns the error for an unknown option, argument or command.
@@ -59,6 +68,8 @@ Error unexpected(const CLI::App& program, const std::string& extra) {
     std::string hint = help_hint(program);
     if (const std::string instead = framework_option_hint(command, typed); !instead.empty()) {
       hint = instead;
+    } else if (const std::string_view known = answer_about(plain_word(typed)); extra.starts_with("--") && !known.empty()) {
+      hint = known.ends_with('.') ? known.substr(0, known.size() - 1) : known;
     } else if (const auto meant = nearest(typed, option_names(command))) {
       hint = fmt::format("did you mean '{}'?", *meant);
     } else if (const std::string near = extra.starts_with("--") ? near_synonym_hint(command, typed) : std::string();
@@ -98,7 +109,7 @@ void refuse_missing_values(const CLI::App& program) {
       }
       const bool is_option = std::find(names.begin(), names.end(), value.substr(0, value.find('='))) != names.end();
       if (is_option) {
-        throw Error(fmt::format("{} has no value: {} follows", declared_name(*option), quote(value)), help_hint(program));
+        throw Error(fmt::format("{} has no value: {} follows", declared_name(*option), quote(value)), value_hint(*option));
       }
     }
   }
@@ -144,7 +155,10 @@ Error usage_error(const CLI::App& program, const CLI::ParseError& error) {
     // A message of the parser begins with the name of an option.
     const std::string named = text.substr(0, text.find_first_of(": "));
     const std::string option = named.starts_with("-") ? named : "--" + lower_case(named);
-    if (text.ends_with("missing")) return Error(fmt::format("{} has no value", option), hint);
+    if (text.ends_with("missing")) {
+      const CLI::Option* const known = command.get_option_no_throw(option);
+      return Error(fmt::format("{} has no value", option), known != nullptr ? value_hint(*known) : hint);
+    }
     if (text.ends_with("flag override")) return Error(fmt::format("{} takes no value", option), hint);
   }
   return Error(text, hint);

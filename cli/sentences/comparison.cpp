@@ -76,6 +76,25 @@ std::string of_two_that_fail(const Comparison& comparison, const Compared& expla
   return fmt::format("neither can run: {}: {}; {}: {}", other.name, reasons(other), explained.name, reasons(explained));
 }
 
+/// Says what makes a plan slower than the first plan. The time of compute is that of the longest stage, so it may be longer
+/// because the stages are uneven, or because layers are recomputed.
+std::string_view why_slower(const Estimate& behind, const Estimate& first) {
+  const std::string_view grown = grown_most(first.time, behind.time);
+  if (grown != "compute") return doing_phrase(grown);
+  const auto compute = [](const Estimate& estimate) { return estimate.time[Part::forward] + estimate.time[Part::backward]; };
+  // Backward has twice the products of forward, so recomputation adds a quarter of the sum.
+  constexpr double recomputed = 1.0 / 4;
+  const auto recomputes_all = [](const Estimate& estimate) {
+    return estimate.plan.recompute == Recompute::full && estimate.plan.recompute_blocks == 0;
+  };
+  const Seconds half_of_growth = (compute(behind) - compute(first)) * 0.5;
+  if (compute(behind) * (behind.imbalance / (1 + behind.imbalance)) >= half_of_growth)
+    return "uneven stages of the pipeline";
+  if (recomputes_all(behind) && !recomputes_all(first) && compute(behind) * recomputed >= half_of_growth)
+    return "recomputation of all layers";
+  return doing_phrase(grown);
+}
+
 }  // namespace
 
 std::string describe(const Comparison& comparison, const Compared& explained, const Compared& other) {
@@ -92,7 +111,7 @@ SlowdownReason behind_first(const Estimate& behind, const Estimate& first, const
   const double longer = behind.time.step_time() / first.time.step_time() - 1.0;
   if (std::abs(longer) < 0.005) return {"as fast", {}};
   const std::int64_t percents = std::max<std::int64_t>(1, std::lround(std::abs(longer) * 100.0));
-  if (longer > 0) return {fmt::format("{} %", percents), std::string(doing_phrase(grown_most(first.time, behind.time)))};
+  if (longer > 0) return {fmt::format("{} %", percents), std::string(why_slower(behind, first))};
   const bool is_untaught = !learned.empty() && !is_known(learned, behind.plan.mesh.family());
   // A plan with no more axes than the first plan is behind it because of the memory that the allocator reserves.
   const bool has_more_axes = std::popcount(behind.plan.mesh.family()) > std::popcount(first.plan.mesh.family());

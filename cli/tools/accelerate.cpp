@@ -61,8 +61,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
 
 constexpr auto usual = std::to_array<UsualValue>({{ConfigField::reshards, "yes"}});
 
-constexpr auto not_modelled = argument_names("fsdp_config.fsdp_forward_prefetch", "fsdp_config.fsdp_backward_prefetch",
-                                             "dynamo_config.dynamo_backend", "ipex_config.ipex", "fp8_config.backend");
+constexpr auto not_modeled = argument_names("fsdp_config.fsdp_forward_prefetch", "fsdp_config.fsdp_backward_prefetch",
+                                            "dynamo_config.dynamo_backend", "ipex_config.ipex", "fp8_config.backend");
 
 constexpr auto marks = argument_names("distributed_type", "compute_environment", "main_training_function");
 
@@ -91,7 +91,7 @@ const ConfigurationFormat accelerate_yaml{"accelerate",
                                           ConfigurationLanguage::yaml,
                                           accelerate_tables::rows,
                                           accelerate_tables::usual,
-                                          accelerate_tables::not_modelled,
+                                          accelerate_tables::not_modeled,
                                           {},
                                           accelerate_tables::marks,
                                           {},

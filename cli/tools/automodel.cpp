@@ -81,7 +81,7 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"}
                                                   {PlanChoice::zero, "3"},
                                                   {ConfigField::optimizer, "adam"}});
 
-constexpr auto not_modelled = argument_names(
+constexpr auto not_modeled = argument_names(
     "distributed.enable_async_tensor_parallel", "distributed.moe.reshard_after_forward", "distributed.offload_policy*",
     "fp8.enabled", "te_fp8.recipe", "model.backend.linear", "peft.match_all_linear", "peft.target_modules");
 
@@ -114,7 +114,7 @@ const ConfigurationFormat automodel_yaml{.name = "NeMo AutoModel",
                                          .language = ConfigurationLanguage::yaml,
                                          .rows = automodel_tables::rows,
                                          .usual = automodel_tables::usual,
-                                         .not_modelled = automodel_tables::not_modelled,
+                                         .not_modeled = automodel_tables::not_modeled,
                                          .marks = automodel_tables::marks,
                                          .programs = automodel_tables::programs,
                                          .harmless = automodel_tables::harmless,

@@ -102,7 +102,7 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"}
                                                   {ConfigField::loaded, "half"},
                                                   {ConfigField::optimizer, "adamw"}});
 
-constexpr auto not_modelled =
+constexpr auto not_modeled =
     argument_names("sample_packing", "unfrozen_parameters", "gptq", "relora", "relora_steps", "use_ray", "fp8");
 
 // Files of other tools, such as reports of experiments, give a `base_model`, too.
@@ -157,7 +157,7 @@ const ConfigurationFormat axolotl_yaml{.name = "axolotl",
                                        .language = ConfigurationLanguage::yaml,
                                        .rows = axolotl_tables::rows,
                                        .usual = axolotl_tables::usual,
-                                       .not_modelled = axolotl_tables::not_modelled,
+                                       .not_modeled = axolotl_tables::not_modeled,
                                        .marks = axolotl_tables::marks,
                                        .programs = axolotl_tables::programs,
                                        .harmless = axolotl_tables::harmless,

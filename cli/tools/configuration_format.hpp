@@ -121,7 +121,7 @@ struct ConfigurationFormat {
   std::span<const ArgumentRow> rows;  ///< in the order in which arguments are written
   std::span<const UsualValue> usual;
   /// Arguments that change time or memory, but are not modeled.
-  std::span<const std::string_view> not_modelled;
+  std::span<const std::string_view> not_modeled;
   std::span<const MissingValue> missing{};
   /// `marks`: keys that only configurations of this tool have; may end in `*`. `a+b` stands for keys that only they have
   /// together. `programs`: words of command lines that start the tool.

@@ -49,7 +49,7 @@ constexpr auto usual = std::to_array<UsualValue>({{PlanChoice::zero, "0"},
                                                   {ConfigField::precision, "fp32"},
                                                   {ConfigField::momentum, "0"}});
 
-constexpr auto not_modelled =
+constexpr auto not_modeled =
     argument_names("zero_optimization.zero_quantized_weights", "zero_optimization.zero_quantized_gradients",
                    "activation_checkpointing.partition_activations", "communication_data_type", "compression_training",
                    "sparse_attention.mode", "amp.enabled", "data_types.grad_accum_dtype", "moe.enabled");
@@ -92,7 +92,7 @@ const ConfigurationFormat deepspeed_json{"DeepSpeed",
                                          ConfigurationLanguage::json,
                                          deepspeed_tables::rows,
                                          deepspeed_tables::usual,
-                                         deepspeed_tables::not_modelled,
+                                         deepspeed_tables::not_modeled,
                                          deepspeed_tables::missing,
                                          deepspeed_tables::marks,
                                          {},

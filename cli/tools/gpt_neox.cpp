@@ -83,7 +83,7 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::precision, "fp32
                                                   {ConfigField::accumulation, "1"},
                                                   {PlanChoice::zero, "0"}});
 
-constexpr auto not_modelled =
+constexpr auto not_modeled =
     argument_names("partition_activations", "checkpoint_num_layers", "sparsity_config", "zero_optimization.cpu_offload");
 
 constexpr auto marks =
@@ -133,7 +133,7 @@ const ConfigurationFormat gpt_neox_yaml{"GPT-NeoX",
                                         ConfigurationLanguage::yaml,
                                         gpt_neox_tables::rows,
                                         gpt_neox_tables::usual,
-                                        gpt_neox_tables::not_modelled,
+                                        gpt_neox_tables::not_modeled,
                                         {},
                                         gpt_neox_tables::marks,
                                         gpt_neox_tables::programs,

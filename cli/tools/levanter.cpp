@@ -93,8 +93,8 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::norm, "rms"},
                                                   {PlanChoice::zero, "3"},
                                                   {PlanChoice::recompute, "full"}});
 
-constexpr auto not_modelled = argument_names("trainer.parameter_axis_resources*", "trainer.replica_dcn_axis_size",
-                                             "trainer.quantization*", "trainer.model_averaging*");
+constexpr auto not_modeled = argument_names("trainer.parameter_axis_resources*", "trainer.replica_dcn_axis_size",
+                                            "trainer.quantization*", "trainer.model_averaging*");
 
 constexpr auto marks =
     argument_names("trainer.per_device_parallelism", "trainer.mp", "trainer.fsdp_axis", "trainer.tensor_parallel_axes",
@@ -131,7 +131,7 @@ const ConfigurationFormat levanter_yaml{
     .language = ConfigurationLanguage::yaml,
     .rows = levanter_tables::rows,
     .usual = levanter_tables::usual,
-    .not_modelled = levanter_tables::not_modelled,
+    .not_modeled = levanter_tables::not_modeled,
     .missing = {},
     .marks = levanter_tables::marks,
     .programs = levanter_tables::programs,

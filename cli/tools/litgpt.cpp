@@ -63,7 +63,7 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"}
                                                   {PlanChoice::zero, "3"},
                                                   {ConfigField::optimizer, "adamw"}});
 
-constexpr auto not_modelled = argument_names("lora_head", "model_config.hf_config*");
+constexpr auto not_modeled = argument_names("lora_head", "model_config.hf_config*");
 
 constexpr auto marks = argument_names("train.lr_warmup_steps", "train.lr_warmup_fraction", "lora_query", "train.max_tokens");
 constexpr auto programs = argument_names("litgpt");
@@ -87,7 +87,7 @@ const ConfigurationFormat litgpt_yaml{.name = "LitGPT",
                                       .language = ConfigurationLanguage::yaml,
                                       .rows = litgpt_tables::rows,
                                       .usual = litgpt_tables::usual,
-                                      .not_modelled = litgpt_tables::not_modelled,
+                                      .not_modeled = litgpt_tables::not_modeled,
                                       .marks = litgpt_tables::marks,
                                       .programs = litgpt_tables::programs,
                                       .harmless = litgpt_tables::harmless,

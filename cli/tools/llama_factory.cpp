@@ -63,8 +63,8 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "lora"}
                                                   {ConfigField::frozen_projector, "yes"},
                                                   {PlanChoice::recompute, "full"}});
 
-constexpr auto not_modelled = argument_names("--packing", "--use_unsloth", "--neat_packing", "--use_galore", "--use_badam",
-                                             "--use_apollo", "--use_dora", "--shift_attn", "--fsdp", "--fsdp_config");
+constexpr auto not_modeled = argument_names("--packing", "--use_unsloth", "--neat_packing", "--use_galore", "--use_badam",
+                                            "--use_apollo", "--use_dora", "--shift_attn", "--fsdp", "--fsdp_config");
 
 constexpr auto marks = argument_names("finetuning_type", "cutoff_len", "infer_backend");
 constexpr auto programs = argument_names("llamafactory-cli", "llamafactory.cli", "lmf", "src/train_bash.py",
@@ -111,7 +111,7 @@ const ConfigurationFormat llama_factory_arguments{.name = "LLaMA-Factory",
                                                   .language = ConfigurationLanguage::script,
                                                   .rows = llama_factory_tables::rows,
                                                   .usual = llama_factory_tables::usual,
-                                                  .not_modelled = llama_factory_tables::not_modelled,
+                                                  .not_modeled = llama_factory_tables::not_modeled,
                                                   .marks = llama_factory_tables::marks,
                                                   .programs = llama_factory_tables::programs,
                                                   .harmless = llama_factory_tables::harmless,
@@ -186,7 +186,7 @@ const ConfigurationFormat llama_factory_v1_yaml{.name = "LLaMA-Factory v1",
                                                 .language = ConfigurationLanguage::yaml,
                                                 .rows = llama_factory_v1_tables::rows,
                                                 .usual = llama_factory_v1_tables::usual,
-                                                .not_modelled = {},
+                                                .not_modeled = {},
                                                 .marks = llama_factory_v1_tables::marks,
                                                 .harmless = llama_factory_v1_tables::harmless,
                                                 .refused = llama_factory_v1_tables::refused};

@@ -55,8 +55,8 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::norm, "layer"},
                                                   {ConfigField::attention_dropout, "0"},
                                                   {ConfigField::precision, "bf16"}});
 
-constexpr auto not_modelled = argument_names("fsdp_config.mixed_precision", "compile_config.mode",
-                                             "train_loader.dataset.packing_ratio", "tp_config.strategy");
+constexpr auto not_modeled = argument_names("fsdp_config.mixed_precision", "compile_config.mode",
+                                            "train_loader.dataset.packing_ratio", "tp_config.strategy");
 
 constexpr auto marks = argument_names("train_loader.name", "train_loader.dataset*", "variables.max_seq_len",
                                       "model.expansion_ratio", "model.attn_config*");
@@ -85,7 +85,7 @@ const ConfigurationFormat llm_foundry_yaml{"LLM Foundry",
                                            ConfigurationLanguage::yaml,
                                            llm_foundry_tables::rows,
                                            llm_foundry_tables::usual,
-                                           llm_foundry_tables::not_modelled,
+                                           llm_foundry_tables::not_modeled,
                                            {},
                                            llm_foundry_tables::marks,
                                            llm_foundry_tables::programs,

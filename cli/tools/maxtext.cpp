@@ -89,9 +89,9 @@ constexpr auto usual = std::to_array<UsualValue>(
      {ConfigField::optimizer, "adamw"},    {PlanChoice::zero, "3"},         {PlanChoice::sequence_parallel, "yes"},
      {PlanChoice::recompute, "full"}});
 
-constexpr auto not_modelled = argument_names("sliding_window_size", "num_vocab_tiling", "fused_qkv", "fused_mlp",
-                                             "use_ring_of_experts", "shard_exp_on_fsdp", "mtp_num_layers",
-                                             "per_device_batch_size_start", "custom_mesh", "custom_mesh_and_rule");
+constexpr auto not_modeled = argument_names("sliding_window_size", "num_vocab_tiling", "fused_qkv", "fused_mlp",
+                                            "use_ring_of_experts", "shard_exp_on_fsdp", "mtp_num_layers",
+                                            "per_device_batch_size_start", "custom_mesh", "custom_mesh_and_rule");
 
 constexpr auto marks =
     argument_names("remat_policy", "ici_fsdp_parallelism", "ici_tensor_parallelism", "ici_data_parallelism",
@@ -130,7 +130,7 @@ const ConfigurationFormat maxtext_overrides{
     .language = ConfigurationLanguage::script,
     .rows = maxtext_tables::rows,
     .usual = maxtext_tables::usual,
-    .not_modelled = maxtext_tables::not_modelled,
+    .not_modeled = maxtext_tables::not_modeled,
     .missing = {},
     .marks = maxtext_tables::marks,
     .programs = maxtext_tables::programs,

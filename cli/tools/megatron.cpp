@@ -184,7 +184,7 @@ constexpr auto missing = std::to_array<MissingValue>({
     {PlanChoice::schedule, "its pipelines run 1F1B: --schedule 1f1b"},
 });
 
-constexpr auto not_modelled =
+constexpr auto not_modeled =
     argument_names("--distribute-saved-activations", "--cpu-offloading-num-layers", "--decoder-seq-length",
                    "--optimizer-offload-fraction", "--fp8-param-gather", "--num-distributed-optimizer-instances",
                    "--moe-layer-freq", "--moe-shared-expert-intermediate-size", "--moe-token-dispatcher-type",
@@ -309,7 +309,7 @@ const ConfigurationFormat megatron_arguments{"Megatron-LM",
                                              ConfigurationLanguage::script,
                                              megatron_tables::rows,
                                              megatron_tables::usual,
-                                             megatron_tables::not_modelled,
+                                             megatron_tables::not_modeled,
                                              megatron_tables::missing,
                                              megatron_tables::marks,
                                              {},

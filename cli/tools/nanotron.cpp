@@ -49,8 +49,8 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::gated, "yes"},
                                                   {ConfigField::precision, "bf16"},
                                                   {PlanChoice::zero, "0"}});
 
-constexpr auto not_modelled = argument_names("optimizer.accumulate_grad_in_fp32", "parallelism.tp_recompute_allgather",
-                                             "model.model_config.sliding_window_size");
+constexpr auto not_modeled = argument_names("optimizer.accumulate_grad_in_fp32", "parallelism.tp_recompute_allgather",
+                                            "model.model_config.sliding_window_size");
 
 constexpr auto marks = argument_names("tokens.batch_accumulation_per_replica", "tokens.micro_batch_size", "parallelism.dp",
                                       "optimizer.optimizer_factory.name", "model.model_config.is_llama_config");
@@ -76,7 +76,7 @@ const ConfigurationFormat nanotron_yaml{"nanotron",
                                         ConfigurationLanguage::yaml,
                                         nanotron_tables::rows,
                                         nanotron_tables::usual,
-                                        nanotron_tables::not_modelled,
+                                        nanotron_tables::not_modeled,
                                         {},
                                         nanotron_tables::marks,
                                         nanotron_tables::programs,

@@ -146,7 +146,7 @@ constexpr auto missing = std::to_array<MissingValue>({
     {PlanChoice::schedule, "its pipelines run 1F1B: --schedule 1f1b"},
 });
 
-constexpr auto not_modelled =
+constexpr auto not_modeled =
     argument_names("model.ub_tp_comm_overlap", "model.tp_comm_overlap", "model.megatron_amp_O2", "model.fp8_params",
                    "model.grad_allreduce_chunk_size_mb", "model.moe_layer_freq", "model.moe_shared_expert_intermediate_size",
                    "model.moe_token_dispatcher_type", "model.window_size", "model.mtp_num_layers", "model.cuda_graph_impl",
@@ -237,7 +237,7 @@ const ConfigurationFormat nemo_yaml{"NeMo or Megatron-Bridge",
                                     ConfigurationLanguage::yaml,
                                     nemo_tables::rows,
                                     nemo_tables::usual,
-                                    nemo_tables::not_modelled,
+                                    nemo_tables::not_modeled,
                                     nemo_tables::missing,
                                     nemo_tables::marks,
                                     {},

@@ -67,8 +67,8 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::feed_forward_hal
                                                   {ConfigField::precision, "fp32"},
                                                   {PlanChoice::zero, "3"}});
 
-constexpr auto not_modelled = argument_names("compile.mode", "ddp.grad_sync_mode", "model.multi_query_attention",
-                                             "fsdp.hybrid_sharding_num_model_replicas", "softmax_auxiliary_loss");
+constexpr auto not_modeled = argument_names("compile.mode", "ddp.grad_sync_mode", "model.multi_query_attention",
+                                            "fsdp.hybrid_sharding_num_model_replicas", "softmax_auxiliary_loss");
 
 constexpr auto marks =
     argument_names("model.mlp_ratio", "model.mlp_hidden_size", "model.block_type", "model.max_sequence_length",
@@ -97,7 +97,7 @@ const ConfigurationFormat olmo_yaml{"OLMo",
                                     ConfigurationLanguage::yaml,
                                     olmo_tables::rows,
                                     olmo_tables::usual,
-                                    olmo_tables::not_modelled,
+                                    olmo_tables::not_modeled,
                                     {},
                                     olmo_tables::marks,
                                     {},

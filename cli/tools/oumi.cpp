@@ -54,7 +54,7 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"}
                                                   {ConfigField::distributed_type, "ddp"},
                                                   {PlanChoice::recompute, "none"}});
 
-constexpr auto not_modelled =
+constexpr auto not_modeled =
     argument_names("data.train.pack", "training.mixed_precision_dtype", "deepspeed.enable_deepspeed");
 
 // Files for evaluation and inference also have `model` keys, so keys of trainings are the marks.
@@ -80,7 +80,7 @@ const ConfigurationFormat oumi_yaml{
     .language = ConfigurationLanguage::yaml,
     .rows = oumi_tables::rows,
     .usual = oumi_tables::usual,
-    .not_modelled = oumi_tables::not_modelled,
+    .not_modeled = oumi_tables::not_modeled,
     .missing = {},
     .marks = oumi_tables::marks,
     .programs = {},

@@ -50,7 +50,7 @@ const ConfigurationFormat picotron_json{
     .language = ConfigurationLanguage::json,
     .rows = picotron_tables::rows,
     .usual = picotron_tables::usual,
-    .not_modelled = {},
+    .not_modeled = {},
     .missing = {},
     .marks = picotron_tables::marks,
     .programs = {},

@@ -60,8 +60,8 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"}
                                                   {PlanChoice::offload, "optimizer"},
                                                   {PlanChoice::offload_activations, "yes"}});
 
-constexpr auto not_modelled = argument_names("model.quantization*", "model.full_offload*", "model.reduce_dtype",
-                                             "model.ep_comm_backend", "model.lora.target_modules");
+constexpr auto not_modeled = argument_names("model.quantization*", "model.full_offload*", "model.reduce_dtype",
+                                            "model.ep_comm_backend", "model.lora.target_modules");
 
 constexpr auto marks = argument_names("data.seq_len", "data.micro_batch_size");
 
@@ -85,7 +85,7 @@ const ConfigurationFormat prime_rl_toml{.name = "prime-rl (supervised fine-tunin
                                         .language = ConfigurationLanguage::toml,
                                         .rows = prime_rl_tables::rows,
                                         .usual = prime_rl_tables::usual,
-                                        .not_modelled = prime_rl_tables::not_modelled,
+                                        .not_modeled = prime_rl_tables::not_modeled,
                                         .marks = prime_rl_tables::marks,
                                         .harmless = prime_rl_tables::harmless,
                                         .refused = prime_rl_tables::refused};

@@ -52,7 +52,7 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::precision, "bf16
                                                   {PlanChoice::zero, "1", "megatron"},
                                                   {PlanChoice::recompute, "full"}});
 
-constexpr auto not_modelled = argument_names(
+constexpr auto not_modeled = argument_names(
     "actor_rollout_ref.model.use_remove_padding", "actor_rollout_ref.actor.use_dynamic_bsz",
     "actor_rollout_ref.actor.ppo_max_token_len_per_gpu", "actor_rollout_ref.model.use_fused_kernels",
     "actor_rollout_ref.actor.fsdp_config.param_offload", "actor_rollout_ref.actor.fsdp_config.optimizer_offload");
@@ -71,7 +71,7 @@ const ConfigurationFormat verl_overrides{"verl",
                                          ConfigurationLanguage::script,
                                          verl_tables::rows,
                                          verl_tables::usual,
-                                         verl_tables::not_modelled,
+                                         verl_tables::not_modeled,
                                          {},
                                          verl_tables::marks,
                                          verl_tables::programs,
@@ -114,8 +114,8 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::precision, "bf16
                                                   {PlanChoice::context_exchange, "ulysses"},
                                                   {PlanChoice::recompute, "full"}});
 
-constexpr auto not_modelled = argument_names("use_remove_padding", "model.use_liger", "data.use_dynamic_bsz",
-                                             "data.max_token_len_per_gpu", "model.use_remove_padding");
+constexpr auto not_modeled = argument_names("use_remove_padding", "model.use_liger", "data.use_dynamic_bsz",
+                                            "data.max_token_len_per_gpu", "model.use_remove_padding");
 
 constexpr auto marks = argument_names("model.partial_pretrain");
 constexpr auto programs = argument_names("verl.trainer.fsdp_sft_trainer", "verl.trainer.sft_trainer*",
@@ -137,7 +137,7 @@ const ConfigurationFormat verl_sft_overrides{.name = "verl (supervised fine-tuni
                                              .language = ConfigurationLanguage::script,
                                              .rows = verl_sft_tables::rows,
                                              .usual = verl_sft_tables::usual,
-                                             .not_modelled = verl_sft_tables::not_modelled,
+                                             .not_modeled = verl_sft_tables::not_modeled,
                                              .marks = verl_sft_tables::marks,
                                              .programs = verl_sft_tables::programs,
                                              .harmless = verl_sft_tables::harmless,
@@ -167,8 +167,8 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::norm, "layer"},
                                                   {ConfigField::optimizer, "adam"},
                                                   {PlanChoice::zero, "1"}});
 
-constexpr auto not_modelled = argument_names("--use-dynamic-batch-size", "--max-tokens-per-gpu", "--colocate",
-                                             "--optimizer-cpu-offload", "--use-precision-aware-optimizer");
+constexpr auto not_modeled = argument_names("--use-dynamic-batch-size", "--max-tokens-per-gpu", "--colocate",
+                                            "--optimizer-cpu-offload", "--use-precision-aware-optimizer");
 
 constexpr auto marks =
     argument_names("--rollout-num-gpus", "--rollout-num-gpus-per-engine", "--num-rollout", "--actor-num-gpus-per-node");
@@ -204,7 +204,7 @@ const ConfigurationFormat slime_arguments{
     ConfigurationLanguage::script,
     slime_tables::rows,
     slime_tables::usual,
-    slime_tables::not_modelled,
+    slime_tables::not_modeled,
     {},
     slime_tables::marks,
     slime_tables::programs,
@@ -260,7 +260,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
 constexpr auto usual = std::to_array<UsualValue>(
     {{ConfigField::precision, "bf16"}, {ConfigField::optimizer, "adamw"}, {ConfigField::distributed_type, "fsdp"}});
 
-constexpr auto not_modelled = argument_names("policy.sequence_packing.enabled", "policy.dynamic_batching.enabled");
+constexpr auto not_modeled = argument_names("policy.sequence_packing.enabled", "policy.dynamic_batching.enabled");
 
 constexpr auto marks = argument_names("policy.train_global_batch_size", "policy.train_micro_batch_size",
                                       "policy.dtensor_cfg*", "policy.megatron_cfg*");
@@ -282,7 +282,7 @@ const ConfigurationFormat nemo_rl_yaml{
     ConfigurationLanguage::yaml,
     nemo_rl_tables::rows,
     nemo_rl_tables::usual,
-    nemo_rl_tables::not_modelled,
+    nemo_rl_tables::not_modeled,
     {},
     nemo_rl_tables::marks,
     {},

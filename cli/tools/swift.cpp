@@ -69,7 +69,7 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "lora"}
                                                   {ConfigField::frozen_projector, "yes"},
                                                   {PlanChoice::recompute, "full"}});
 
-constexpr auto not_modelled =
+constexpr auto not_modeled =
     argument_names("--packing", "--quant_method", "--freeze_llm", "--padding_free", "--use_galore", "--use_dora");
 
 // Keys of a file of arguments for `swift sft FILE`.
@@ -116,7 +116,7 @@ const ConfigurationFormat swift_arguments{.name = "ms-swift",
                                           .language = ConfigurationLanguage::script,
                                           .rows = swift_tables::rows,
                                           .usual = swift_tables::usual,
-                                          .not_modelled = swift_tables::not_modelled,
+                                          .not_modeled = swift_tables::not_modeled,
                                           .marks = swift_tables::marks,
                                           .programs = swift_tables::programs,
                                           .harmless = swift_tables::harmless,
@@ -151,7 +151,7 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"}
                                                   {PlanChoice::zero, "1"},
                                                   {PlanChoice::recompute, "selective"}});
 constexpr auto programs = argument_names("megatron");
-constexpr auto not_modelled = argument_names("--packing", "--mtp_num_layers", "--optimizer_cpu_offload");
+constexpr auto not_modeled = argument_names("--packing", "--mtp_num_layers", "--optimizer_cpu_offload");
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"tool:-command", "it trains nothing", swift_tables::as_trained, false, "export"},
     {"tool:-command", "it runs further models, or generates samples, in addition to training", swift_tables::as_trained,
@@ -167,7 +167,7 @@ const ConfigurationFormat swift_megatron_arguments{"ms-swift with Megatron",
                                                    ConfigurationLanguage::script,
                                                    swift_megatron_tables::rows,
                                                    swift_megatron_tables::usual,
-                                                   swift_megatron_tables::not_modelled,
+                                                   swift_megatron_tables::not_modeled,
                                                    {},
                                                    {},
                                                    swift_megatron_tables::programs,

@@ -84,7 +84,7 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::precision, "bf16
                                                   {ConfigField::sequence, "2048"},
                                                   {ConfigField::optimizer, "adamw"}});
 
-constexpr auto not_modelled = argument_names(
+constexpr auto not_modeled = argument_names(
     "parallelism.enable_async_tensor_parallel", "parallelism.enable_compiled_autograd", "parallelism.disable_loss_parallel",
     "parallelism.pipeline_parallel_schedule_csv", "parallelism.pipeline_parallel_split_points",
     "parallelism.module_fqns_per_model_part", "optimizer.early_step_in_backward", "float8.enable_fsdp_float8_all_gather",
@@ -214,7 +214,7 @@ const ConfigurationFormat torchtitan_toml{.name = "torchtitan",
                                           .language = ConfigurationLanguage::toml,
                                           .rows = torchtitan_tables::rows,
                                           .usual = torchtitan_tables::usual,
-                                          .not_modelled = torchtitan_tables::not_modelled,
+                                          .not_modeled = torchtitan_tables::not_modeled,
                                           .missing = torchtitan_tables::missing,
                                           .marks = torchtitan_tables::marks,
                                           .programs = torchtitan_tables::programs,

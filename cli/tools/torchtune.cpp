@@ -68,7 +68,7 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"}
                                                   {PlanChoice::zero, "3"},
                                                   {ConfigField::optimizer, "adamw"}});
 
-constexpr auto not_modelled =
+constexpr auto not_modeled =
     argument_names("dataset.packed", "optimizer_in_bwd", "custom_sharded_layers", "model.apply_lora_to_output",
                    "model.use_dora", "enable_fp8_training", "use_flex_attention", "fp8_recipe_name");
 
@@ -136,7 +136,7 @@ const ConfigurationFormat torchtune_yaml{.name = "torchtune",
                                          .language = ConfigurationLanguage::yaml,
                                          .rows = torchtune_tables::rows,
                                          .usual = torchtune_tables::usual,
-                                         .not_modelled = torchtune_tables::not_modelled,
+                                         .not_modeled = torchtune_tables::not_modeled,
                                          .marks = torchtune_tables::marks,
                                          .programs = torchtune_tables::programs,
                                          .harmless = torchtune_tables::harmless,

@@ -80,7 +80,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--deepspeed", ConfigField::deepspeed_file},
 });
 
-constexpr auto not_modelled =
+constexpr auto not_modeled =
     argument_names("--torch_empty_cache_steps", "--packing", "--group_by_length", "--use_reentrant", "--fsdp_config");
 
 constexpr auto marks = argument_names("per_device_train_batch_size", "model_name_or_path", "fsdp_config.auto_wrap_policy");
@@ -144,7 +144,7 @@ const ConfigurationFormat transformers_arguments{.name = "Hugging Face Trainer",
                                                  .language = ConfigurationLanguage::script,
                                                  .rows = transformers_tables::rows,
                                                  .usual = {},
-                                                 .not_modelled = transformers_tables::not_modelled,
+                                                 .not_modeled = transformers_tables::not_modeled,
                                                  .marks = transformers_tables::marks,
                                                  .harmless = transformers_tables::harmless,
                                                  .refused = transformers_tables::refused,
@@ -193,7 +193,7 @@ const ConfigurationFormat trl_arguments{.name = "TRL",
                                         .language = ConfigurationLanguage::script,
                                         .rows = trl_tables::rows,
                                         .usual = trl_tables::usual,
-                                        .not_modelled = transformers_tables::not_modelled,
+                                        .not_modeled = transformers_tables::not_modeled,
                                         .programs = trl_tables::programs,
                                         .harmless = transformers_tables::harmless,
                                         .refused = trl_tables::refused,

@@ -18,7 +18,7 @@
 namespace ddl {
 namespace {
 
-bool is_held_back_more(const TimedExchange& one, const TimedExchange* other) {
+bool is_slowed_more(const TimedExchange& one, const TimedExchange* other) {
   return other == nullptr || one.bottleneck.phi > other->bottleneck.phi ||
          (one.bottleneck.phi == other->bottleneck.phi && one.time > other->time);
 }
@@ -280,8 +280,8 @@ class Explainer {
     const TimedExchange* busiest = nullptr;
     for (const LayerExplanation& layer : out_.layers) {
       if (layer.stage != critical_.time) continue;
-      const TimedExchange* own = most_held_back(layer, purpose);
-      if (own != nullptr && is_held_back_more(*own, busiest)) busiest = own;
+      const TimedExchange* own = most_slowed(layer, purpose);
+      if (own != nullptr && is_slowed_more(*own, busiest)) busiest = own;
     }
     // If the time of an exchange is measured, the limiting link is unknown.
     return busiest != nullptr && !busiest->bottleneck.level.empty() ? std::optional(busiest->bottleneck) : std::nullopt;
@@ -440,10 +440,10 @@ class Explainer {
 
 }  // namespace
 
-const TimedExchange* most_held_back(const LayerExplanation& layer, Purpose purpose) {
+const TimedExchange* most_slowed(const LayerExplanation& layer, Purpose purpose) {
   const TimedExchange* most = nullptr;
   for (const TimedExchange& one : layer.detail.exchanges) {
-    if (one.ranks > 1 && one.exchange.purpose == purpose && is_held_back_more(one, most)) most = &one;
+    if (one.ranks > 1 && one.exchange.purpose == purpose && is_slowed_more(one, most)) most = &one;
   }
   return most;
 }

@@ -153,7 +153,7 @@ struct Explanation {
 
 /// Among a layer's exchanges with this purpose, returns the exchange whose flows have the largest φ, and of several such
 /// exchanges the longest. Null if the layer has no exchange with this purpose.
-[[nodiscard]] const TimedExchange* most_held_back(const LayerExplanation& layer, Purpose purpose);
+[[nodiscard]] const TimedExchange* most_slowed(const LayerExplanation& layer, Purpose purpose);
 
 /// Returns how often each kernel of the layer runs in a step.
 [[nodiscard]] double runs_per_iteration(const Plan& plan, const LayerExplanation& layer, Phase phase);

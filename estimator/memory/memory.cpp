@@ -9,7 +9,7 @@
 #include "estimator/memory/caching_allocator.hpp"
 #include "estimator/memory/memory_tally.hpp"
 #include "estimator/memory/stage_requests.hpp"
-#include "estimator/memory/unmodelled.hpp"
+#include "estimator/memory/unmodeled.hpp"
 #include "estimator/schedules/schedule.hpp"
 #include "estimator/strategies/shard_memory.hpp"
 
@@ -30,7 +30,7 @@ MemoryOrigin origin_of(const MemoryBreakdown& memory, MemoryItem item) {
     case MemoryItem::context:
       return MemoryOrigin::assumed;
     default:
-      return MemoryOrigin::modelled;
+      return MemoryOrigin::modeled;
   }
 }
 
@@ -242,7 +242,7 @@ namespace {
 MemoryOrigin workspace_origin(const Job& job, const LayerCosts& costs) {
   const bool any = job.kernels.measured() != nullptr && !job.assumptions.linear_kernels;
   if (!any || costs[LayerCount::workspaces_unknown] > 0) return MemoryOrigin::assumed;
-  return costs[LayerCount::workspaces_estimated] > 0 ? MemoryOrigin::modelled : MemoryOrigin::measured;
+  return costs[LayerCount::workspaces_estimated] > 0 ? MemoryOrigin::modeled : MemoryOrigin::measured;
 }
 
 }  // namespace
@@ -446,7 +446,7 @@ MemoryBreakdown stage_memory(const StageOf& stage, const StagePeaks* peaks, cons
   memory.workspace_origin = workspace_origin(job, costs);
   memory.peak_reserved = memory.allocated();
   memory.uncertainty =
-      most_unusable(memory.allocated()) + (most - peak.allocated) + most_unmodelled(stage, memory.activations);
+      most_unusable(memory.allocated()) + (most - peak.allocated) + most_unmodeled(stage, memory.activations);
   Bytes of_experts = costs[LayerBytes::kept_of_experts] * held_passes(stage, earlier + 1);
   if (in_mirror > 0)
     of_experts += stage.mirror().all_costs()[LayerBytes::kept_of_experts] * held_passes(stage.mirror(), in_mirror);

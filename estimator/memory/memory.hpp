@@ -34,11 +34,11 @@ struct MemoryState {
   void add(const MemoryState& before, const MemoryState& after, double times);
 };
 
-enum class MemoryOrigin { measured, modelled, assumed };
+enum class MemoryOrigin { measured, modeled, assumed };
 template <>
-inline constexpr EnumNames<MemoryOrigin> enum_names<MemoryOrigin>{"measured", "modelled", "assumed"};
+inline constexpr EnumNames<MemoryOrigin> enum_names<MemoryOrigin>{"measured", "modeled", "assumed"};
 struct MemoryBreakdown;
-/// Returns the provenance of a memory item. `measured`: a profile of this device. `modelled`: rules
+/// Returns the provenance of a memory item. `measured`: a profile of this device. `modeled`: rules
 /// applied to the model's graph. `assumed`: a value reported for other machines, or a bound.
 [[nodiscard]] MemoryOrigin origin_of(const MemoryBreakdown& memory, MemoryItem item);
 
@@ -56,7 +56,7 @@ struct MemoryBreakdown {
   Bytes context{};        ///< memory of the driver and of the libraries' handles
   /// The part of `workspace` that belongs to the kernel that runs at the peak.
   Bytes kernel_workspace{};
-  /// `measured` if every kernel's workspace was measured, `modelled` if workspaces of kernels of the same families were
+  /// `measured` if every kernel's workspace was measured, `modeled` if workspaces of kernels of the same families were
   /// measured, otherwise `assumed`.
   MemoryOrigin workspace_origin = MemoryOrigin::assumed;
   /// The part of `communication` that the framework's allocator does not provide.

@@ -14,7 +14,7 @@
 #include "estimator/layers/stage_of.hpp"
 #include "estimator/memory/memory.hpp"
 #include "estimator/memory/memory_tally.hpp"
-#include "estimator/memory/unmodelled.hpp"
+#include "estimator/memory/unmodeled.hpp"
 #include "estimator/strategies/shard_memory.hpp"
 
 namespace ddl {

@@ -314,8 +314,8 @@ def recommend(model: str | None = None, *, machine: str | None = None, gpus: int
 
 
 def explain(model: str | None = None, *, machine: str | None = None, **options: Option) -> Explanation:
-    """One plan in detail, as from `ddl-oracle explain`. Options name the plan: `plan="dp64 z3"`, `strategy="data", gpus=64`, or
-    a strategy with `degrees="data=8,tensor=8"`."""
+    """One plan in detail, as from `ddl-oracle explain`. Options name the plan: `plan="dp64 z3"`, `degrees="data=8,tensor=8"`,
+    or `gpus=64`, with or without `strategy="data"`, for the best plan."""
     question: dict[str, Option] = {"model": model, "machine": machine, **options}
     report = run("explain", **question)
     plan = _plan(report["plan"], question, report["inputs"])

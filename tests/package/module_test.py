@@ -94,7 +94,7 @@ class Answers(unittest.TestCase):
 
     def test_values_are_written_as_the_program_reads_them(self):
         layers = ["fc1: channel=8", "fc2: tensor=8"]
-        laid_out = ddl_oracle.explain("vgg16", machine="a100", strategy="data", gpus=8, layers=layers)
+        laid_out = ddl_oracle.explain("vgg16", machine="a100", degrees="data=8", layers=layers)
         self.assertIn("from", laid_out.plan.raw["plan"])
         kept = ddl_oracle.recommend("gpt2", machine="h100", gpus=8, zero=3, reshard_after_forward=False, top=1)
         self.assertIn("kw", kept.best.raw["plan"])

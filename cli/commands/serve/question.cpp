@@ -69,7 +69,7 @@ const std::vector<Control>& controls() {
       {"optimizer", "--optimizer", "Optimizer", "", "", Kind::choice, true},
       {"zero", "--zero", "ZeRO stage", "", "", Kind::choice, true},
       {"recompute", "--recompute", "Recompute", "", "", Kind::choice, true},
-      {"strategies", "--strategies", "Strategies", "", "data,data+tensor", Kind::words, true},
+      {"strategies", "--strategy", "Strategies", "", "data,data+tensor", Kind::words, true},
   };
   return all;
 }

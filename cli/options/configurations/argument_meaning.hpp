@@ -17,7 +17,7 @@ namespace ddl {
 [[nodiscard]] bool names_gpus(std::string_view value);
 /// Returns whether the value of an argument without a row is the one that is predicted: it is neutral, or it puts adapters
 /// on all matrices. `key`: as argument_key returns it.
-[[nodiscard]] bool is_as_modelled(std::string_view key, std::string_view value);
+[[nodiscard]] bool is_as_modeled(std::string_view key, std::string_view value);
 /// Whether one of the patterns in `words`, which blanks separate, matches the value.
 [[nodiscard]] bool is_word_of(std::string_view words, std::string_view value);
 /// Converts a setting's value to the words of this program, for the field of `row`. Unset if this

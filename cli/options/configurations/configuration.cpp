@@ -30,7 +30,7 @@ void Configuration::override_by(const Configuration& other) {
   skipped.insert(skipped.end(), other.skipped.begin(), other.skipped.end());
   unread_files.insert(unread_files.end(), other.unread_files.begin(), other.unread_files.end());
   refusals.insert(refusals.end(), other.refusals.begin(), other.refusals.end());
-  not_modelled.insert(not_modelled.end(), other.not_modelled.begin(), other.not_modelled.end());
+  not_modeled.insert(not_modeled.end(), other.not_modeled.begin(), other.not_modeled.end());
   warnings.insert(warnings.end(), other.warnings.begin(), other.warnings.end());
 }
 

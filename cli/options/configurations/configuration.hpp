@@ -46,7 +46,7 @@ class Configuration {
  public:
   std::string file;  ///< path as the user wrote it
   const ConfigurationFormat* format = nullptr;
-  std::vector<ConfigEntry> not_modelled{};  ///< arguments that may change time or memory
+  std::vector<ConfigEntry> not_modeled{};  ///< arguments that may change time or memory
   std::vector<std::string> warnings{};
   std::vector<std::string> skipped{};       ///< parts of the configuration that are not read, each with its position
   std::vector<ConfigEntry> unread_files{};  ///< arguments that name files with further arguments, which were not read

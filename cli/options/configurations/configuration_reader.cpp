@@ -85,7 +85,7 @@ class ConfigurationReader {
       refuse_unrecognised(result_, depth_ == 0);
       return std::nullopt;
     }
-    if (format_ == nullptr) list_unknown(settings_, keys_, *result_.format, result_.not_modelled);
+    if (format_ == nullptr) list_unknown(settings_, keys_, *result_.format, result_.not_modeled);
     if (depth_ == 0 && !result_.format->note.empty()) result_.warnings.emplace_back(result_.format->note);
     add_usual();
     return std::move(result_);
@@ -286,7 +286,7 @@ class ConfigurationReader {
     const Fact* blocks = result_.find(ConfigField::recompute_layers);
     if (blocks != nullptr && blocks->from && result_.word(ConfigField::recompute_method) != "block" &&
         !is_neutral(blocks->value))
-      result_.not_modelled.push_back(*blocks->from);
+      result_.not_modeled.push_back(*blocks->from);
   }
 
   [[nodiscard]] bool asks_for(const RefusedArgument& refused, const ConfigEntry& setting) const {
@@ -313,7 +313,7 @@ class ConfigurationReader {
                                 .unless = refused.unless});
   }
 
-  /// Adds arguments to `not_modelled` that no table contains, except arguments that change neither time nor memory.
+  /// Adds arguments to `not_modeled` that no table contains, except arguments that change neither time nor memory.
   void list_others() {
     std::set<std::string> listed;
     for (std::size_t i = 0; i < settings_.size(); ++i) {
@@ -324,14 +324,14 @@ class ConfigurationReader {
           std::any_of(format_->refused.begin(), format_->refused.end(), [&](const RefusedArgument& each) {
             return is_named(argument_key(each.key), keys_[i]) && asks_for(each, setting);
           });
-      const bool is_known = is_refused || is_among(format_->not_modelled, keys_[i]);
+      const bool is_known = is_refused || is_among(format_->not_modeled, keys_[i]);
       if (!is_known) {
         if (is_launchers || is_read(keys_[i]) || is_among(format_->harmless, keys_[i])) continue;
         if (warn_of_misspelling(setting, keys_[i], format_->rows)) continue;
       }
       const bool asks =
-          is_alone || is_refused || (!is_as_modelled(keys_[i], setting.value) && (is_known || !says_nothing(setting.value)));
-      if (asks && listed.insert(keys_[i]).second) result_.not_modelled.push_back(setting);
+          is_alone || is_refused || (!is_as_modeled(keys_[i], setting.value) && (is_known || !says_nothing(setting.value)));
+      if (asks && listed.insert(keys_[i]).second) result_.not_modeled.push_back(setting);
     }
   }
 
@@ -373,7 +373,7 @@ class ConfigurationReader {
     for (const ConfigField field : file_fields) {
       if (field == ConfigField::deepspeed_file && !inner_.empty()) {
         std::optional<Configuration> other = ConfigurationReader(path_, depth_ + 1, values_).read(inner_);
-        if (!other) result_.not_modelled.insert(result_.not_modelled.end(), inner_.begin(), inner_.end());
+        if (!other) result_.not_modeled.insert(result_.not_modeled.end(), inner_.begin(), inner_.end());
         merge(field, std::move(other));
       }
       const Fact* named = result_.find(field);

@@ -336,11 +336,10 @@ class Options {
           spans ? "give model and plan as options: recommend MODEL --gpus N"
                 : "the number of replicas must be a multiple of the expert degree");
     }
-    std::string degrees, strategy;
+    std::string degrees;
     const auto add = [&](const char* name, std::int64_t value) {
       if (value <= 1) return;
       degrees += fmt::format("{}{}={}", degrees.empty() ? "" : ",", name, value);
-      strategy += fmt::format("{}{}", strategy.empty() ? "" : "+", name);
     };
     add("data", replicas_ / expert);
     add("expert", expert);
@@ -348,8 +347,8 @@ class Options {
     add("pipeline", pipeline);
     add("tensor", tensor);
     all_.own.gpus = all_.sought.gpus = gpus_;
-    all_.own.strategy = strategy.empty() ? "serial" : strategy;
-    all_.own.degrees = degrees;
+    all_.own.strategy.clear();  // --strategy is about the searched plans
+    all_.own.degrees = degrees.empty() ? "data=1" : degrees;
     // Megatron Core forms the groups of experts without regard to context parallelism, so experts are on neighboring devices
     // [megatron/core/parallel_state.py, `initialize_model_parallel`, expert_decoder_rank_generator].
     if (runs_megatron_core(*read_.format) && expert > 1 && context > 1 && all_.own.placement.empty())

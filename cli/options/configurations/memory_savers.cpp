@@ -31,7 +31,7 @@ constexpr std::array<std::string_view, 1> freezers{"*freeze_*"};
 constexpr std::array<std::string_view, 4> raisers{"*use_dora", "*use_dora_*", "*modules_to_save", "*additional_target"};
 
 const ConfigEntry* first_of(std::span<const std::string_view> arguments, const Configuration& configuration) {
-  const auto& all = configuration.not_modelled;
+  const auto& all = configuration.not_modeled;
   const auto found = std::find_if(all.begin(), all.end(),
                                   [&](const ConfigEntry& each) { return is_among(arguments, argument_key(each.key)); });
   return found == all.end() ? nullptr : &*found;
@@ -39,12 +39,12 @@ const ConfigEntry* first_of(std::span<const std::string_view> arguments, const C
 
 }  // namespace
 
-const ConfigEntry* unmodelled_saver(const Configuration& configuration) {
+const ConfigEntry* unmodeled_saver(const Configuration& configuration) {
   const ConfigEntry* const saver = first_of(savers, configuration);
   return saver != nullptr ? saver : first_of(freezers, configuration);
 }
 
-const ConfigEntry* unmodelled_raiser(const Configuration& configuration, const Model& model) {
+const ConfigEntry* unmodeled_raiser(const Configuration& configuration, const Model& model) {
   const ConfigEntry* const module = unknown_trained_module(configuration, model);
   return module != nullptr ? module : first_of(raisers, configuration);
 }

@@ -142,7 +142,7 @@ bool is_mostly_unknown(const ConfigurationFormat& format, const ConfiguredText& 
       return row.field == ConfigField::deepspeed_file && key.starts_with(argument_key(row.key) + ".");
     };
     return row_named(format.rows, key) != nullptr || is_among(format.harmless, key) || is_among(format.marks, key) ||
-           is_among(format.not_modelled, key) || std::any_of(format.refused.begin(), format.refused.end(), is_refused) ||
+           is_among(format.not_modeled, key) || std::any_of(format.refused.begin(), format.refused.end(), is_refused) ||
            std::any_of(format.rows.begin(), format.rows.end(), is_inner) ||
            (format.is_trainer && is_among(transformers_arguments.harmless, key)) ||
            row_named(transformers_arguments.rows, key) != nullptr;

@@ -38,11 +38,11 @@ std::string text_of(const Arguments& arguments) {
 /// Returns plans with a predicted time: models of every kind, every strategy, and the options that change the prediction.
 std::vector<Arguments> estimated_plans() {
   return {
-      {"--strategy", "serial", "--gpus", "1"},
+      {"--degrees", "data=1"},
       {"--strategy", "data", "--degrees", "data=64"},
       {"--strategy", "data", "--degrees", "data=2", "--global-batch", "4096"},
       {"--strategy", "data+filter", "--degrees", "data=64,filter=4", "--model", "vgg16", "--machine", "abci"},
-      {"--strategy", "channel", "--gpus", "4", "--model", "vgg16", "--machine", "abci", "--coefficients", "none"},
+      {"--degrees", "channel=4", "--model", "vgg16", "--machine", "abci", "--coefficients", "none"},
       {"--strategy", "data+spatial", "--degrees", "data=4,spatial=1x1x2", "--model", "cosmoflow-256", "--machine", "abci",
        "--batch-per-gpu", "1"},
       {"--strategy", "data+pipeline", "--degrees", "data=4,pipeline=4", "--micro-batches", "8", "--schedule", "gpipe",
@@ -110,7 +110,7 @@ TEST_CASE("an explanation has the same object for the plan as recommend, and its
 }
 
 TEST_CASE("the layers of an explanation are never grouped in JSON and CSV") {
-  const Arguments arguments{"explain", "--model", "gpt2", "--strategy", "tensor", "--gpus", "4"};
+  const Arguments arguments{"explain", "--model", "gpt2", "--degrees", "tensor=4"};
   const Report report = run_command(arguments);
   const Json layers = written(report).at("layers");
   const Json model = written(run_command({"models", "show", "gpt2"}));
@@ -125,13 +125,13 @@ TEST_CASE("the layers of an explanation are never grouped in JSON and CSV") {
 }
 
 TEST_CASE("an impossible plan is explained by its reasons, a plan that does not fit by all tables") {
-  Json report = written(run_command({"explain", "--strategy", "filter", "--gpus", "128"}));
+  Json report = written(run_command({"explain", "--degrees", "filter=128"}));
   CHECK(report.at("plan").at("time").is_null());
   CHECK(report.at("plan").at("memory").is_null());
   CHECK(report.at("plan").at("reasons").size() == 1);
   CHECK(report.at("layers").empty());
   CHECK(report.at("phases").empty());
-  CHECK(run_command({"explain", "--strategy", "filter", "--gpus", "128"}).status == ExitStatus::nothing_fits);
+  CHECK(run_command({"explain", "--degrees", "filter=128"}).status == ExitStatus::nothing_fits);
 
   const Arguments too_full{"explain",   "--model", "gpt3-175b",      "--strategy", "data",
                            "--degrees", "data=8",  "--global-batch", "8"};

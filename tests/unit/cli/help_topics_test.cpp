@@ -191,7 +191,7 @@ TEST_CASE("the help names the kind of every option's value, and lists options in
     }
   });
   const std::string all = help_text(command_named(program, {"recommend"}), HelpForm::all, 100);
-  const std::size_t plan = all.find("\n  --plan "), strategy = all.find("\n  --strategy "), zero = all.find("\n  --zero ");
+  const std::size_t plan = all.find("\n  --plan "), strategy = all.find("\n  --strategy, "), zero = all.find("\n  --zero ");
   CHECK(plan < strategy);
   CHECK(strategy < zero);
   CHECK(zero != std::string::npos);

@@ -97,8 +97,8 @@ TEST_CASE("the upper bounds of FSDP with frozen weights contain the measured pea
                                    std::to_string(2 * run.samples),
                                    "--micro-batches",
                                    "1",
-                                   "--strategy",
-                                   "zero3",
+                                   "--degrees",
+                                   "zero3=2",
                                    "--recompute",
                                    "full",
                                    "--base",
@@ -135,10 +135,10 @@ TEST_CASE("FSDP on two cards behind four lanes takes the measured times, and is 
                               {"yi-34b", "nf4", 2, 2048, 5041}}) {
     INFO(run.model << " " << run.base << " " << run.samples << " of " << run.tokens << " tokens");
     const auto interval = [&](const char* machine) {
-      const Json report =
-          explained({std::string(run.model) + "@lora=64@lora_layers=qkv+gate+up+down", "--machine", machine, "--gpus", "2",
-                     "--seq", std::to_string(run.tokens), "--global-batch", std::to_string(2 * run.samples), "--strategy",
-                     "zero3", "--recompute", "full", "--base", run.base, "--mixed-precision", "pure", "--software", "fsdp"});
+      const Json report = explained({std::string(run.model) + "@lora=64@lora_layers=qkv+gate+up+down", "--machine", machine,
+                                     "--gpus", "2", "--seq", std::to_string(run.tokens), "--global-batch",
+                                     std::to_string(2 * run.samples), "--degrees", "zero3=2", "--recompute", "full",
+                                     "--base", run.base, "--mixed-precision", "pure", "--software", "fsdp"});
       return report.at("plan").at("interval");
     };
     const Json few = interval("rtx3090-x4");
@@ -171,7 +171,7 @@ TEST_CASE("idle communicators take memory only on GPUs") {
   constexpr double each = 544.0 * 1024 * 1024;
   const Arguments on_gpus{"resnet50", "--strategy", "data", "--degrees", "data=8"};
   CHECK(buffers(on_gpus, "7") - buffers(on_gpus, "0") == Approx(7 * each));
-  const Arguments on_one{"resnet50", "--strategy", "serial", "--gpus", "1"};
+  const Arguments on_one{"resnet50", "--degrees", "data=1"};
   CHECK(buffers(on_one, "1") == Approx(each));
   const Arguments on_processors{"resnet50", "--machine", "cpu-cluster", "--strategy", "data", "--degrees", "data=8"};
   CHECK(buffers(on_processors, "7") == buffers(on_processors, "0"));

@@ -49,7 +49,7 @@ TEST_CASE("a saved job has the memory and all choices of the plan from which it 
       "--model cosmoflow-256 --machine abci --strategy data+spatial --degrees data=2,spatial=1x2x2 --placement data,spatial",
       "--model dlrm --machine cpu-cluster --gpus 4",
       "--model resnet50 --machine alps --gpus 16 --congestion p99.5",
-      "--model llama3.2-1b --machine h100 --gpus 16 --batch 64 --synchronization gossip --strategy data",
+      "--model llama3.2-1b --machine h100 --gpus 16 --batch 64 --synchronization gossip --degrees data=16",
       "--model llama3.2-1b --machine h100 --strategy data --degrees data=16 --straggler 1.5 --setting attention=flash2",
       "--model llama3.2-1b --machine h100 --strategy data --degrees data=16 --gpu-memory 60GiB --margin 2GiB",
       "--model llama3.2-1b --machine h100 --strategy data --degrees data=16 --compress powersgd --local-steps 4",

@@ -6,7 +6,7 @@
 
 #include "estimator/memory/memory.hpp"
 #include "estimator/memory/memory_timeline.hpp"
-#include "estimator/memory/unmodelled.hpp"
+#include "estimator/memory/unmodeled.hpp"
 #include "estimator/search/memory_bounds.hpp"
 #include "estimator/step/estimate.hpp"
 #include "model_zoo/files/load_model.hpp"
@@ -162,7 +162,7 @@ TEST_CASE("eager operators may keep more than their inputs only with adapters, o
     plan.global_batch = 4;
     plan.precision = Precision::bf16;
     const Estimator estimator(owned.job);
-    return most_unmodelled(estimator.stage(plan, 0), Bytes(100)).value();
+    return most_unmodeled(estimator.stage(plan, 0), Bytes(100)).value();
   };
   CHECK(more("@kv_heads=4") == 0);
   CHECK(more("@kv_heads=2") == Approx(22));

@@ -181,7 +181,7 @@ TEST_CASE("scratch memory of measured kernels exists while they run") {
   CHECK(with(unseen).second.workspace_origin == MemoryOrigin::assumed);
   plan.global_batch = 48;
   const MemoryBreakdown larger = with(measured).second;
-  CHECK(larger.workspace_origin == MemoryOrigin::modelled);
+  CHECK(larger.workspace_origin == MemoryOrigin::modeled);
   CHECK(larger.workspace.value() == 1e5);
   const double share = (2 * 4800 + 10000) / (2 * 2400 + 10000.0);
   CHECK(larger.uncertainty.value() == Approx(most_unusable(larger.allocated()).value() + 1e5 * (share - 1)).epsilon(0.001));

@@ -1,7 +1,7 @@
 // Tests offloading to host memory, and the time of the transfers.
 
 #include "estimator/memory/memory.hpp"
-#include "estimator/memory/unmodelled.hpp"
+#include "estimator/memory/unmodeled.hpp"
 #include "estimator/step/estimate.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"

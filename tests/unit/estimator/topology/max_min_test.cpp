@@ -81,7 +81,7 @@ TEST_CASE("a flow without links has its limit as rate, and an unbounded flow is 
 TEST_CASE("no link carries more than its capacity, and each flow has a full link on which no flow is faster") {
   std::mt19937_64 random(1);
   int limited = 0;
-  int held_back = 0;
+  int at_full_links = 0;
   for (int i = 0; i < 3000; ++i) {
     const Network network = random_network(random);
     const FairShares shares = max_min_shares(network.capacities, network.flows);
@@ -102,11 +102,11 @@ TEST_CASE("no link carries more than its capacity, and each flow has a full link
         const bool there = std::any_of(path.begin(), path.end(), [&](const Crossing& c) { return c.link == bottleneck; });
         if (there) REQUIRE(shares.rate[other] <= rate * (1 + 1e-9));
       }
-      ++held_back;
+      ++at_full_links;
     }
   }
   CHECK(limited > 1000);
-  CHECK(held_back > 10000);
+  CHECK(at_full_links > 10000);
 }
 
 TEST_CASE("links and limits twice as fast make rates twice as fast") {

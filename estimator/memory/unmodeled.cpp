@@ -1,4 +1,4 @@
-#include "estimator/memory/unmodelled.hpp"
+#include "estimator/memory/unmodeled.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -40,7 +40,7 @@ Bytes kept_by_quantized(const StageOf& stage) {
 
 }  // namespace
 
-Bytes most_unmodelled(const StageOf& stage, Bytes activations) {
+Bytes most_unmodeled(const StageOf& stage, Bytes activations) {
   const Job& job = stage.job;
   const bool is_eager = job.assumptions.composites == CompositeKernels::operators && is_mixed(stage.plan.precision);
   if (!is_eager || !job.facts.model->input.sequence || job.machine.device.is_processor) return {};

@@ -1,6 +1,6 @@
 """Runs `validate` on a held-out table, and prints only figures over whole sets.
 
-  python3 held_back.py PROGRAM TABLE MACHINE BOUND [REFUSED]
+  python3 predict_table.py PROGRAM TABLE MACHINE BOUND [REFUSED]
 
 MACHINE is the machine of rows that name none. BOUND is the largest mean absolute percentage error over the table that passes, and
 REFUSED the number of rows that cannot be predicted (default: 0). A refused row counts in the error as 100 %. Exits with 1 if the
@@ -31,7 +31,7 @@ def figures(rows, cases):
 
 def main():
     if len(sys.argv) not in (5, 6):
-        sys.exit("usage: held_back.py PROGRAM TABLE MACHINE BOUND [REFUSED]")
+        sys.exit("usage: predict_table.py PROGRAM TABLE MACHINE BOUND [REFUSED]")
     program, table, machine, bound = sys.argv[1:5]
     allowed = int(sys.argv[5]) if len(sys.argv) == 6 else 0
     with open(table, encoding="utf-8", newline="") as file:

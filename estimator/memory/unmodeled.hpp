@@ -10,7 +10,7 @@ namespace ddl {
 /// of keys than of queries, one part is a share of the activations: masks and copies of dropout in adapters, copies of
 /// repeated keys and values. The saved tensors of other models are exact (docs/memory.md). The other part are the inputs of
 /// quantized frozen layers, which older versions of bitsandbytes keep.
-[[nodiscard]] Bytes most_unmodelled(const StageOf& stage, Bytes activations);
+[[nodiscard]] Bytes most_unmodeled(const StageOf& stage, Bytes activations);
 
 /// Returns how much more memory weights may take if a framework gathers whole blocks, as FSDP does, instead of layers: the
 /// current block, the next one, which is fetched ahead, and all layers outside blocks, which stay gathered between forward
