@@ -22,6 +22,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     weak({"actor_rollout_ref.actor.megatron.tensor_model_parallel_size", ConfigField::distributed_type, "", any_degree}),
     {"actor_rollout_ref.model.path", ConfigField::model},
     {"actor_rollout_ref.model.lora_rank", ConfigField::adapter_rank},
+    only_read({"actor_rollout_ref.model.lora.rank", ConfigField::adapter_rank}),
     {"actor_rollout_ref.model.enable_gradient_checkpointing", PlanChoice::recompute, "", recomputed},
     {"actor_rollout_ref.actor.ppo_mini_batch_size", ConfigField::global_batch},
     {"actor_rollout_ref.rollout.n", ConfigField::samples_each},

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "cli/options/configurations/named_files.hpp"
 #include "cli/options/configurations/recognition.hpp"
 #include "cli/tools/configuration_format.hpp"
 #include "core/lower_case.hpp"
@@ -274,6 +275,33 @@ void join_meshes(ConfigEntries& settings) {
     }
   }
   settings = std::move(joined);
+}
+
+void drop_image_length(ConfigEntries& settings) {
+  const auto is_named = [](const char* key) {
+    return [key](const ConfigEntry& each) { return argument_key(each.key) == key; };
+  };
+  if (std::any_of(settings.begin(), settings.end(), is_named("dataloader-seq-length")))
+    std::erase_if(settings, is_named("seq-length"));
+}
+
+void include_named_sections(ConfigEntries& settings, const std::string& path) {
+  ConfigEntries all;
+  for (ConfigEntry& setting : settings) {
+    // [huggingface/transformers, src/transformers/training_args.py, fsdp_config]
+    const bool names_file =
+        argument_key(setting.key) == "fsdp-config" && setting.is_known && setting.value.ends_with(".json");
+    const std::optional<std::string> file = names_file ? named_configuration(path, setting.value) : std::nullopt;
+    if (!file) {
+      add_setting(all, std::move(setting));
+      continue;
+    }
+    for (ConfigEntry& each : json_settings(read_file(*file, max_configuration_file_bytes), *file)) {
+      each.key = setting.key + "." + each.key;
+      add_setting(all, std::move(each));
+    }
+  }
+  settings = std::move(all);
 }
 
 }  // namespace ddl
