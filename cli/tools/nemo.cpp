@@ -206,6 +206,8 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"model.bert_binary_head", "an encoder is trained", "name its model, such as --model bert-large", true, "*", "", "bert"},
     {"model.encoder.*", "an encoder and a decoder are trained", other_model, true, "", "", "t5"},
     {"model.decoder.*", "an encoder and a decoder are trained", other_model, true, "", "", "t5"},
+    {"model.data.train_ds.max_src_seq_length", "an encoder and a decoder are trained", other_model, true, "", "", "t5"},
+    {"model.data.train_ds.max_tgt_seq_length", "an encoder and a decoder are trained", other_model, true, "", "", "t5"},
     {"model.vision_pretraining_type", "a vision model is trained", other_model, true, "", "", "vit"},
     {"model.img_h", "a vision model is trained", other_model, true, "", "", "vit"},
     {"model.text.*", "a loss compares all images and texts of a batch", as_options},

@@ -19,6 +19,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"actor_rollout_ref.actor.strategy", ConfigField::distributed_type, "", strategies},
     weak({"model_engine", ConfigField::distributed_type, "", engines}),
     weak({"--config-name", ConfigField::distributed_type, "", trainers}),
+    weak({"defaults", ConfigField::distributed_type, "", trainers}),
     weak({"actor_rollout_ref.actor.megatron.tensor_model_parallel_size", ConfigField::distributed_type, "", any_degree}),
     {"actor_rollout_ref.model.path", ConfigField::model},
     {"actor_rollout_ref.model.lora_rank", ConfigField::adapter_rank},

@@ -87,6 +87,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--load_in_8bit", ConfigField::base, "int8", eight_bits},
     {"--q_lora", ConfigField::base, "nf4", four_bits},
     only_read({"--use_liger_kernel", ConfigField::loss, "linear", fused_heads}),
+    only_read({"--use_liger", ConfigField::loss, "linear", fused_heads}),
     {"--torch_compile", ConfigField::compiled, "yes", flags},
     // Ulysses' exchange of heads [allenai/open-instruct, open_instruct/finetune.py; modelscope/ms-swift, arguments].
     only_read({"--sequence_parallel_size", ConfigField::context}),

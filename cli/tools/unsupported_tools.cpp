@@ -80,9 +80,9 @@ constexpr auto clip_programs = argument_names("open_clip_train*", "training.main
 constexpr auto diffusion_marks =
     argument_names("--network_module", "--train_resolution", "--instance_prompt", "--cache_latents*", "--pretrained_vae_*",
                    "--snr_gamma", "model.diffusers_path", "model.transformer_dtype", "caching_batch_size");
-constexpr auto diffusion_programs =
-    argument_names("*train_text_to_image*", "*train_dreambooth*", "*train_controlnet*", "*train_network*", "*sdxl_train*",
-                   "*flux_train*", "fastvideo/training/*", "fastvideo.train*");
+constexpr auto diffusion_programs = argument_names(
+    "*train_text_to_image*", "*train_dreambooth*", "*train_controlnet*", "*train_network*", "*sdxl_train*", "*flux_train*",
+    "fastvideo/training/*", "fastvideo.train*", "opensora/train/*", "opensora.train*", "*maxdiffusion*");
 constexpr auto audio_marks = argument_names("model.pretransform*", "model.bottleneck*", "model.conditioning*");
 constexpr auto halos_marks = argument_names("loss.beta", "loss.trainer");  // ContextualAI/HALOs, config
 constexpr auto trlx_marks = argument_names("method.num_rollouts", "method.ppo_epochs", "model.num_layers_unfrozen");

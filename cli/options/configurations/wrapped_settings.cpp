@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "cli/options/configurations/named_files.hpp"
 #include "cli/options/configurations/recognition.hpp"
@@ -69,6 +72,44 @@ void add_defaults(ConfigEntries& settings, const std::string& prefix, const Conf
   if (!shards) add("--use-distributed-optimizer");
 }
 
+/// Whether a key ends in an argument of Megatron-LM: `model.--seq-length`.
+bool is_argument(const ConfigEntry& setting, std::string_view argument) {
+  const std::size_t group = setting.key.rfind(".--");
+  return argument_key(group == std::string::npos ? setting.key : setting.key.substr(group + 1)) == argument;
+}
+
+ConfigEntry* entry_of_argument(ConfigEntries& settings, std::string_view argument) {
+  const auto found =
+      std::find_if(settings.begin(), settings.end(), [&](const ConfigEntry& each) { return is_argument(each, argument); });
+  return found == settings.end() ? nullptr : &*found;
+}
+
+/// Returns a positive number; 0 if the entry has none.
+double number_of(const ConfigEntry* entry) {
+  double value = 0;
+  if (entry == nullptr) return 0;
+  const char* const end = entry->value.data() + entry->value.size();
+  const bool is_whole = std::from_chars(entry->value.data(), end, value).ptr == end;
+  constexpr double most = 1e6;
+  return is_whole && value > 0 && value < most ? value : 0;
+}
+
+/// In FlagScale, the width of a gated MLP follows from a multiple, if the file does not give it: replaces the multiple by
+/// the width [FlagOpen/FlagScale, flagscale/runner/auto_tuner/utils.py].
+void add_width(ConfigEntries& settings) {
+  ConfigEntry* const multiple = entry_of_argument(settings, "multiple-of");
+  const ConfigEntry* const factor = entry_of_argument(settings, "hidden-dim-multiplier");
+  const ConfigEntry* const gated = entry_of_argument(settings, "swiglu");
+  const double hidden = number_of(entry_of_argument(settings, "hidden-size")), step = number_of(multiple);
+  const double share = factor == nullptr ? 1 : number_of(factor);
+  const bool is_gated = gated != nullptr && lower_case(gated->value) == "true";
+  if (hidden < 1 || step < 1 || share <= 0 || !is_gated || entry_of_argument(settings, "ffn-hidden-size") != nullptr) return;
+  const double width = std::floor(std::floor(hidden * 8 / 3) * share);
+  multiple->value = fmt::format("{:.0f}", std::ceil(width / step) * step);
+  multiple->key.replace(multiple->key.rfind("--"), std::string::npos, "--ffn-hidden-size");
+  std::erase_if(settings, [](const ConfigEntry& each) { return is_argument(each, "hidden-dim-multiplier"); });
+}
+
 /// FlagScale groups the arguments of Megatron-LM under `system`, `model` and `data` [FlagOpen/FlagScale,
 /// examples/aquila/conf]. Marks these arguments as Megatron-LM's.
 void unwrap_flagscale(ConfigEntries& settings) {
@@ -82,6 +123,7 @@ void unwrap_flagscale(ConfigEntries& settings) {
     std::replace(argument.begin(), argument.end(), '_', '-');
     setting.key = setting.key.substr(0, last) + "--" + argument;
   }
+  add_width(settings);
 }
 
 /// A key of Megatron-LM's YAML files that is no argument of a command line: with `value`, it means `argument`, and with
@@ -278,11 +320,12 @@ void join_meshes(ConfigEntries& settings) {
 }
 
 void drop_image_length(ConfigEntries& settings) {
-  const auto is_named = [](const char* key) {
-    return [key](const ConfigEntry& each) { return argument_key(each.key) == key; };
-  };
-  if (std::any_of(settings.begin(), settings.end(), is_named("dataloader-seq-length")))
-    std::erase_if(settings, is_named("seq-length"));
+  ConfigEntry* length = entry_of_argument(settings, "dataloader-seq-length");
+  if (length == nullptr && entry_of_argument(settings, "language-model-type") != nullptr) {
+    length = entry_of_argument(settings, "decoder-seq-length");
+    if (length != nullptr) length->key.replace(length->key.find("decoder"), 7, "dataloader");
+  }
+  if (length != nullptr) std::erase_if(settings, [](const ConfigEntry& each) { return is_argument(each, "seq-length"); });
 }
 
 void include_named_sections(ConfigEntries& settings, const std::string& path) {
