@@ -103,10 +103,12 @@ void add_width(ConfigEntries& settings) {
   const double hidden = number_of(entry_of_argument(settings, "hidden-size")), step = number_of(multiple);
   const double share = factor == nullptr ? 1 : number_of(factor);
   const bool is_gated = gated != nullptr && lower_case(gated->value) == "true";
-  if (hidden < 1 || step < 1 || share <= 0 || !is_gated || entry_of_argument(settings, "ffn-hidden-size") != nullptr) return;
+  const std::size_t name = multiple == nullptr ? std::string::npos : multiple->key.rfind("--");
+  if (name == std::string::npos || entry_of_argument(settings, "ffn-hidden-size") != nullptr) return;
+  if (hidden < 1 || step < 1 || share <= 0 || !is_gated) return;
   const double width = std::floor(std::floor(hidden * 8 / 3) * share);
   multiple->value = fmt::format("{:.0f}", std::ceil(width / step) * step);
-  multiple->key.replace(multiple->key.rfind("--"), std::string::npos, "--ffn-hidden-size");
+  multiple->key.replace(name, std::string::npos, "--ffn-hidden-size");
   std::erase_if(settings, [](const ConfigEntry& each) { return is_argument(each, "hidden-dim-multiplier"); });
 }
 
@@ -323,7 +325,7 @@ void drop_image_length(ConfigEntries& settings) {
   ConfigEntry* length = entry_of_argument(settings, "dataloader-seq-length");
   if (length == nullptr && entry_of_argument(settings, "language-model-type") != nullptr) {
     length = entry_of_argument(settings, "decoder-seq-length");
-    if (length != nullptr) length->key.replace(length->key.find("decoder"), 7, "dataloader");
+    if (length != nullptr) length->key.replace(length->key.rfind("decoder"), 7, "dataloader");
   }
   if (length != nullptr) std::erase_if(settings, [](const ConfigEntry& each) { return is_argument(each, "seq-length"); });
 }
