@@ -75,13 +75,21 @@ bool runs_megatron_core(const ConfigurationFormat& format) {
 }
 
 bool starts_ray(const ConfigurationFormat* format) {
-  return format == &verl_overrides || format == &slime_arguments || format == &nemo_rl_yaml;
+  const auto all = {&verl_overrides, &slime_arguments, &nemo_rl_yaml, &easy_r1_yaml, &skyrl_overrides, &openrlhf_arguments};
+  return std::find(all.begin(), all.end(), format) != all.end();
 }
 
 std::span<const ConfigurationFormat* const> configuration_formats() {
   static const auto formats = std::to_array<const ConfigurationFormat*>({&megatron_arguments,
                                                                          &verl_overrides,
                                                                          &verl_sft_overrides,
+                                                                         &easy_r1_yaml,
+                                                                         &skyrl_overrides,
+                                                                         &skyrl_sft_overrides,
+                                                                         &openrlhf_arguments,
+                                                                         &openrlhf_sft_arguments,
+                                                                         &llm_recipes_arguments,
+                                                                         &arctic_training_yaml,
                                                                          &maxtext_overrides,
                                                                          &slime_arguments,
                                                                          &nemo_rl_yaml,

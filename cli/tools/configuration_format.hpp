@@ -161,7 +161,8 @@ extern const ConfigurationFormat megatron_arguments, nemo_yaml, torchtitan_toml,
     transformers_arguments, llama_factory_arguments, axolotl_yaml, gpt_neox_yaml, olmo_yaml, llm_foundry_yaml, nanotron_yaml,
     swift_arguments, swift_megatron_arguments, verl_overrides, nemo_rl_yaml, slime_arguments, torchtune_yaml, litgpt_yaml,
     automodel_yaml, maxtext_overrides, levanter_yaml, picotron_json, oumi_yaml, llama_factory_v1_yaml, verl_sft_overrides,
-    prime_rl_toml;
+    prime_rl_toml, openrlhf_arguments, openrlhf_sft_arguments, easy_r1_yaml, skyrl_overrides, skyrl_sft_overrides,
+    llm_recipes_arguments, arctic_training_yaml;
 /// All formats. If the marks of format A also occur in files of format B, A comes after B.
 [[nodiscard]] std::span<const ConfigurationFormat* const> configuration_formats();
 /// The tokenizer of Megatron-LM that adds one token to the given vocabulary [megatron/training/tokenizer/tokenizer.py,

@@ -61,10 +61,14 @@ constexpr auto missing = std::to_array<MissingValue>({
     {PlanChoice::recompute, "activation checkpointing is set in the model's code, not in the configuration"},
 });
 
-// `train_batch_size` alone is also a key of other programs, such as verl.
+// `train_batch_size` alone is also a key of other programs, such as verl, and `fp16.enabled` one of Colossal-AI's
+// benchmarks.
 constexpr auto marks =
     argument_names("zero_optimization*", "train_micro_batch_size_per_gpu", "steps_per_print", "wall_clock_breakdown",
-                   "fp16.enabled", "bf16.enabled", "zero_allow_untested_optimizer");
+                   "train_batch_size+fp16.enabled", "train_batch_size+bf16.enabled", "optimizer.type+fp16.enabled",
+                   "optimizer.type+bf16.enabled", "zero_optimization*+fp16.enabled", "zero_optimization*+bf16.enabled",
+                   "train_micro_batch_size_per_gpu+fp16.enabled", "train_micro_batch_size_per_gpu+bf16.enabled",
+                   "zero_allow_untested_optimizer");
 
 constexpr auto harmless = argument_names(
     "steps_per_print", "wall_clock_breakdown", "gradient_clipping", "prescale_gradients", "optimizer.*", "scheduler.*",

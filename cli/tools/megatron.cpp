@@ -37,7 +37,6 @@ constexpr auto moments = argument_words("fp32=fp32", "fp16=half", "bf16=half", "
 constexpr auto attentions = argument_words("auto=fused", "flash=fused", "fused=fused", "unfused=unfused", "local=unfused");
 constexpr auto implementations = argument_words("transformer_engine=fused", "local=unfused", "inference_optimized=fused");
 constexpr auto fp8_formats = argument_words("hybrid=yes", "e4m3=yes");
-
 constexpr auto fp4_formats = argument_words("e2m1=yes");
 
 constexpr auto recompute_methods = argument_words("block=block", "uniform=uniform", "=");
@@ -59,6 +58,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--make-vocab-size-divisible-by", ConfigField::vocabulary_multiple},
     {"--max-position-embeddings", ConfigField::positions},
     {"--seq-length", ConfigField::sequence},
+    only_read({"--dataloader-seq-length", ConfigField::sequence}),
     {"--encoder-seq-length", ConfigField::sequence},
     {"--num-experts", ConfigField::experts},
     {"--moe-router-topk", ConfigField::active_experts},

@@ -36,6 +36,9 @@ constexpr auto routings = argument_words("aux_loss=natural", "seq_aux_loss=natur
                                          "sinkhorn=natural", "none=natural");
 constexpr auto exchanges = argument_words("p2p=ring", "a2a=ulysses", "all_gather=ring");
 
+// Without a scheme, all weights are trained, whatever the sections of the schemes say.
+constexpr auto schemes = argument_words("lora=lora", "qlora=lora", "null=none", "none=none", "=none");
+
 constexpr auto recompute_methods = argument_words("block=block", "uniform=uniform", "=");
 
 constexpr auto rows = std::to_array<ArgumentRow>({
@@ -56,7 +59,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"model.context_parallel_size", ConfigField::context},
     {"model.cp_comm_type", PlanChoice::context_exchange, "", exchanges},
     {"model.sequence_parallel", PlanChoice::sequence_parallel, "", flags},
-    {"model.encoder_seq_length", ConfigField::sequence},
+    weak({"model.encoder_seq_length", ConfigField::sequence}),
     {"model.max_position_embeddings", ConfigField::positions},
     {"model.num_layers", ConfigField::layers},
     {"model.hidden_size", ConfigField::hidden},
@@ -100,6 +103,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     only_read({"model.cpu_offloading", PlanChoice::offload_activations, "", flags}),
     only_read({"optimizer.optimizer_cpu_offload", PlanChoice::offload, "", offloads}),
     only_read({"model.expert_tensor_parallel_size", ConfigField::expert_tensor}),
+    only_read({"model.peft.peft_scheme", ConfigField::adapter, "", schemes}),
     only_read({"model.peft.lora_tuning.adapter_dim", ConfigField::adapter_rank}),
     only_read({"peft.dim", ConfigField::adapter_rank}),
     only_read({"model.peft.lora_tuning.target_modules", ConfigField::adapter_layers}),
@@ -109,6 +113,10 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     only_read({"model.vocab_size", ConfigField::vocabulary}),
     only_read({"model.seq_length", ConfigField::sequence}),
     only_read({"model.data.seq_length", ConfigField::sequence}),
+    // Fine-tuning takes length and batch of the data set [NVIDIA/NeMo-Aligner, examples/nlp/gpt/train_gpt_sft.py].
+    only_read({"model.data.train_ds.max_seq_length", ConfigField::sequence}),
+    only_read(weak({"model.data.train_ds.global_batch_size", ConfigField::global_batch})),
+    only_read(weak({"model.data.train_ds.micro_batch_size", ConfigField::micro_batch})),
     only_read({"dataset.seq_length", ConfigField::sequence}),
     only_read({"dataset.sequence_length", ConfigField::sequence}),
     only_read({"model.num_moe_experts", ConfigField::experts}),
@@ -198,6 +206,8 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"model.bert_binary_head", "an encoder is trained", "name its model, such as --model bert-large", true, "*", "", "bert"},
     {"model.encoder.*", "an encoder and a decoder are trained", other_model, true, "", "", "t5"},
     {"model.decoder.*", "an encoder and a decoder are trained", other_model, true, "", "", "t5"},
+    {"model.data.train_ds.max_src_seq_length", "an encoder and a decoder are trained", other_model, true, "", "", "t5"},
+    {"model.data.train_ds.max_tgt_seq_length", "an encoder and a decoder are trained", other_model, true, "", "", "t5"},
     {"model.vision_pretraining_type", "a vision model is trained", other_model, true, "", "", "vit"},
     {"model.img_h", "a vision model is trained", other_model, true, "", "", "vit"},
     {"model.text.*", "a loss compares all images and texts of a batch", as_options},

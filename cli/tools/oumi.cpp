@@ -23,12 +23,15 @@ constexpr auto optimizers =
     argument_words("adamw_torch=adamw", "adamw_torch_fused=adamw", "adafactor=adafactor", "adamw_8bit=adam8bit",
                    "paged_adamw_8bit=paged-adam8bit", "sgd=momentum", "adamw=adamw", "adam=adam");
 
+constexpr auto frozen = argument_words("*vis*=yes", "*=");
+
 constexpr auto rows = std::to_array<ArgumentRow>({
     {"model.model_name", ConfigField::model},
     {"model.model_max_length", ConfigField::sequence},
     {"model.torch_dtype_str", ConfigField::precision, "", precisions},
     {"model.torch_dtype_str", ConfigField::pure, "", pure},
     {"model.attn_implementation", ConfigField::attention, "", attentions},
+    only_read({"model.freeze_layers", ConfigField::frozen_vision, "", frozen}),
     {"model.enable_liger_kernel", ConfigField::loss, "", fused_heads},
     {"training.per_device_train_batch_size", ConfigField::micro_batch},
     {"training.gradient_accumulation_steps", ConfigField::accumulation},

@@ -74,8 +74,8 @@ constexpr auto not_modeled =
 
 // Keys of a file of arguments for `swift sft FILE`.
 constexpr auto marks = argument_names("train_type", "tuner_type", "sft_type", "rlhf_type");
-constexpr auto programs = argument_names("swift", "swift.cli.main", "swift/cli/main.py", "swift.cli.sft", "swift/cli/sft.py",
-                                         "llm_sft.py", "examples/train/*");
+constexpr auto programs =
+    argument_names("swift", "swift.cli.main", "swift/cli/main.py", "swift.cli.sft", "swift/cli/sft.py", "llm_sft.py");
 
 constexpr auto harmless = argument_names(
     "--dataset*", "--val_dataset", "--split_dataset_ratio", "--output_dir", "--num_train_epochs", "--max_steps",

@@ -41,6 +41,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     only_read({"model.lora_attn_modules", ConfigField::adapter_layers}),
     only_read({"model.apply_lora_to_mlp", ConfigField::adapter_layers, "", perceptrons}),
     {"tokenizer.max_seq_len", ConfigField::sequence},
+    only_read(weak({"dataset.max_seq_len", ConfigField::sequence})),  // up to torchtune 0.2
     {"batch_size", ConfigField::micro_batch},
     {"gradient_accumulation_steps", ConfigField::accumulation},
     {"dtype", ConfigField::precision, "", types},

@@ -7,7 +7,8 @@ namespace transformers_tables {
 
 // Sources of the names: huggingface/transformers, training_args.py and examples/pytorch/language-modeling/run_clm.py; TRL,
 // trl/trainer/sft_config.py and model_config.py; lm-sys/FastChat,
-// fastchat/train/train_lora.py; OpenGVLab/InternVL.
+// fastchat/train/train_lora.py; OpenGVLab/InternVL; microsoft/DeepSpeedExamples, applications/DeepSpeed-Chat (lora_dim,
+// offload); artidoro/qlora, qlora.py (source_max_len, bits); yangjianxin1/Firefly, component/argument.py (train_mode).
 constexpr auto halves = argument_words("true=fp16", "false=");
 constexpr auto brains = argument_words("true=bf16", "false=");
 constexpr auto recomputed = argument_words("true=full", "false=none", "1>full", "0>none");
@@ -26,6 +27,10 @@ constexpr auto offloads = argument_words("offload=weights");
 constexpr auto four_bits = argument_words("true=nf4", "false=", "1>nf4", "0>");
 constexpr auto eight_bits = argument_words("true=int8", "false=");
 constexpr auto adapters = argument_words("true=lora", "false=none", "1>lora", "0>none");
+constexpr auto full = argument_words("true=none", "false=");
+constexpr auto bits = argument_words("4=nf4", "8=int8", "*=");
+constexpr auto modes = argument_words("full=none", "lora=lora", "qlora=lora");
+constexpr auto mode_bases = argument_words("qlora=nf4", "*=");
 // With `auto`, the type of the checkpoint, most of which are in half precision.
 constexpr auto loads =
     argument_words("auto=half", "*float16=half", "bf16=half", "fp16=half", "*float32=full", "fp32=full", "*=");
@@ -34,6 +39,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--model_name_or_path", ConfigField::model},
     {"--model_id", ConfigField::model},
     weak({"--config_name", ConfigField::model}),
+    weak({"--model_name", ConfigField::model}),
     {"--per_device_train_batch_size", ConfigField::micro_batch},
     {"--gradient_accumulation_steps", ConfigField::accumulation},
     {"--bf16", ConfigField::precision, "bf16", brains},
@@ -45,6 +51,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--max_seq_len", ConfigField::sequence},
     {"--max_length", ConfigField::sequence},
     {"--block_size", ConfigField::sequence},
+    only_read({"--source_max_len", ConfigField::added_tokens}),
+    only_read({"--target_max_len", ConfigField::sequence}),
     {"--optim", ConfigField::optimizer, "", optimizers},
     {"--adafactor", ConfigField::optimizer, "adafactor"},
     {"--attn_implementation", ConfigField::attention, "", attentions},
@@ -61,6 +69,13 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--lora_r", ConfigField::adapter_rank},
     {"--lora_rank", ConfigField::adapter_rank},
     only_read({"--lora_dropout", ConfigField::adapter_dropout}),
+    {"--lora_dim", ConfigField::adapter_rank},
+    only_read({"--offload", PlanChoice::offload, "optimizer"}),
+    // Forms of fine-tuning in QLoRA's and Firefly's programs.
+    only_read({"--full_finetune", ConfigField::adapter, "none", full}),
+    only_read({"--bits", ConfigField::base, "", bits}),
+    only_read({"--train_mode", ConfigField::adapter, "", modes}),
+    only_read({"--train_mode", ConfigField::base, "", mode_bases}),
     only_read({"--lora_target_modules", ConfigField::adapter_layers}),
     {"--use_llm_lora", ConfigField::adapter_rank},
     only_read({"--lora_modules_to_save", ConfigField::trained_modules}),
@@ -73,6 +88,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--load_in_8bit", ConfigField::base, "int8", eight_bits},
     {"--q_lora", ConfigField::base, "nf4", four_bits},
     only_read({"--use_liger_kernel", ConfigField::loss, "linear", fused_heads}),
+    only_read({"--use_liger", ConfigField::loss, "linear", fused_heads}),
     {"--torch_compile", ConfigField::compiled, "yes", flags},
     // Ulysses' exchange of heads [allenai/open-instruct, open_instruct/finetune.py; modelscope/ms-swift, arguments].
     only_read({"--sequence_parallel_size", ConfigField::context}),
@@ -127,6 +143,10 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"--reference_model*", "a second model runs without gradients", other_model, true},
     {"--reward_model_name*", "it generates samples and scores them in addition to training",
      "give options for the training step alone: --model, --gpus, --global-batch"},
+    // Trainings of embeddings [TIGER-AI-Lab/VLM2Vec, src/arguments.py; FlagOpen/FlagEmbedding; texttron/tevatron].
+    {"--grad_cache", "a loss compares the samples of a batch", other_model, true},
+    {"--train_group_size", "a loss compares the samples of a batch", other_model, true},
+    {"--negatives_cross_device", "a loss compares the samples of a batch", other_model, true},
     {"--tensor_parallel_size", "its program is not Hugging Face's Trainer, and divides layers",
      "give model and plan as options: recommend MODEL --gpus N", false, "", "1"},
     {"--delta_type", "these adapters are not read", "name the model with other adapters: --model NAME@lora=16", true, "",

@@ -22,8 +22,9 @@ constexpr auto lightning_marks =
     argument_names("model.class_path", "data.class_path", "trainer.strategy.class_path", "trainer.callbacks.class_path",
                    "trainer.callbacks.init_args*", "seed_everything");
 constexpr auto lingua_marks = argument_names("distributed.fsdp_type", "distributed.model_dtype");
-constexpr auto openrlhf_marks = argument_names("--critic_num_gpus_per_node", "--ref_num_gpus_per_node");
-constexpr auto openrlhf_programs = argument_names("openrlhf.cli.*");
+constexpr auto openrlhf_programs =
+    argument_names("openrlhf.cli.train_rm", "openrlhf.cli.train_dpo", "openrlhf.cli.train_k*", "openrlhf.cli.train_prm",
+                   "openrlhf.cli.batch*", "openrlhf.cli.inter*", "openrlhf.cli.serve*", "openrlhf.cli.lora*");
 constexpr auto primus_marks = argument_names("modules.pre_trainer*", "modules.post_trainer*", "work_group");
 constexpr auto primus_programs = argument_names("primus", "primus.cli*");
 constexpr auto colossal_programs = argument_names("colossalai");
@@ -41,7 +42,8 @@ constexpr auto prime_programs = argument_names("prime_rl.*", "src/prime_rl/*");
 constexpr auto nanochat_programs =
     argument_names("scripts.base_train", "scripts.mid_train", "scripts.chat_sft", "scripts.chat_rl", "scripts.base_eval");
 constexpr auto open_lm_programs = argument_names("open_lm.main", "open_lm/main.py", "*/open_lm/main.py");
-constexpr auto fms_marks = argument_names("--fsdp_activation_checkpointing", "--model_variant");
+constexpr auto fms_marks =
+    argument_names("--model_variant", "--fsdp_activation_checkpointing+--sharding_strategy+--tokens*");
 constexpr auto xtuner_programs = argument_names("xtuner", "xtuner.*", "*/xtuner/v1/train/*");
 constexpr auto fairseq_marks =
     argument_names("common.user_dir", "distributed_training.ddp_backend", "task._name", "model._name", "criterion._name",
@@ -58,6 +60,14 @@ constexpr auto open_instruct_marks =
     argument_names("--num_learners_per_node", "--num_unique_prompts_rollout", "--num_samples_per_prompt_rollout");
 constexpr auto olmo_core_marks = argument_names("train_module*", "launch.num_gpus");
 constexpr auto olmo_core_programs = argument_names("olmo_core*", "src/scripts/train/*");
+// facebookresearch/pycls, configs; facebookresearch/vissl, configs; aws/sagemaker-hyperpod-recipes, recipes_collection;
+// ServiceNow/Fast-LLM, examples.
+constexpr auto pycls_marks = argument_names("OPTIM.BASE_LR", "OPTIM.MAX_EPOCH", "DATA_LOADER*");
+constexpr auto vissl_marks =
+    argument_names("config.MODEL*", "config.OPTIMIZER*", "config.DATA*", "config.DISTRIBUTED*", "config.TRAINER*");
+constexpr auto hyperpod_marks = argument_names("run.model_type+instance_types", "run.model_type+scale_config*",
+                                               "run.model_type+training_config*", "run.model_type+recipes*");
+constexpr auto fast_llm_marks = argument_names("model.base_model*+training*", "model.base_model*+batch*");
 constexpr auto detectron_marks = argument_names("MODEL.META_ARCHITECTURE", "SOLVER*", "DATALOADER*", "_BASE_");
 constexpr auto corenet_marks = argument_names("common.run_label", "image_augmentation*", "dataset.root_train");
 constexpr auto dino_marks = argument_names("dino.head_n_prototypes", "ibot*", "student.arch");
@@ -70,9 +80,11 @@ constexpr auto clip_programs = argument_names("open_clip_train*", "training.main
 constexpr auto diffusion_marks =
     argument_names("--network_module", "--train_resolution", "--instance_prompt", "--cache_latents*", "--pretrained_vae_*",
                    "--snr_gamma", "model.diffusers_path", "model.transformer_dtype", "caching_batch_size");
-constexpr auto diffusion_programs = argument_names("*train_text_to_image*", "*train_dreambooth*", "*train_controlnet*",
-                                                   "*train_network*", "*sdxl_train*", "*flux_train*");
+constexpr auto diffusion_programs = argument_names(
+    "*train_text_to_image*", "*train_dreambooth*", "*train_controlnet*", "*train_network*", "*sdxl_train*", "*flux_train*",
+    "fastvideo/training/*", "fastvideo.train*", "opensora/train/*", "opensora.train*", "*maxdiffusion*");
 constexpr auto audio_marks = argument_names("model.pretransform*", "model.bottleneck*", "model.conditioning*");
+constexpr auto halos_marks = argument_names("loss.beta", "loss.trainer");  // ContextualAI/HALOs, config
 constexpr auto trlx_marks = argument_names("method.num_rollouts", "method.ppo_epochs", "model.num_layers_unfrozen");
 constexpr auto trlx_programs = argument_names("trlx.*");
 constexpr auto flag_scale_marks = argument_names("experiment.task.backend", "experiment.task.entrypoint");
@@ -96,7 +108,7 @@ constexpr auto as_diffusion =
 constexpr auto all = std::to_array<ForeignTool>({
     {"OLMo-core", olmo_core_marks, olmo_core_programs, as_options},
     {"Lightning's command line", lightning_marks, {}, as_options},
-    {"OpenRLHF", openrlhf_marks, openrlhf_programs, as_options},
+    {"OpenRLHF for another purpose than fine-tuning and policies", {}, openrlhf_programs, as_options},
     {"Primus", primus_marks, primus_programs, as_megatron},
     {"Colossal-AI", {}, colossal_programs, as_options},
     {"MaxText for another purpose than pre-training", maxtext_marks, maxtext_programs, as_options},
@@ -116,12 +128,17 @@ constexpr auto all = std::to_array<ForeignTool>({
     {"ROLL", roll_marks, {}, as_options},
     {"EasyLM", easylm_marks, easylm_programs, as_options},
     {"OpenCLIP", clip_marks, clip_programs, as_layers},
+    {"pycls", pycls_marks, {}, as_layers},
+    {"VISSL", vissl_marks, {}, as_layers},
+    {"SageMaker HyperPod", hyperpod_marks, {}, as_options},
+    {"Fast-LLM", fast_llm_marks, {}, as_options},
     {"Detectron2", detectron_marks, {}, as_layers},
     {"CoreNet", corenet_marks, {}, as_layers},
     {"DINOv2", dino_marks, {}, as_layers},
     {"a diffusion model's training", diffusion_marks, diffusion_programs, as_diffusion},
     {"stable-audio-tools", audio_marks, {}, as_layers},
     {"Lightning Fabric", fabric_marks, {}, as_options},
+    {"HALOs", halos_marks, {}, as_options},
     {"trlX", trlx_marks, trlx_programs, as_options},
     {"an experiment of FlagScale",
      flag_scale_marks,
@@ -202,6 +219,7 @@ constexpr auto programs = std::to_array<OtherProgram>({
     {"quantize*", no_training, name_trained},
     {"*dpo*", "it runs a second model without gradients", name_trained_alone},
     {"*orpo*", "it trains on preference pairs", name_trained_alone},
+    {"*reward_model*", "it compares two samples", name_trained_alone},
     {"*raft_align*", reinforced, name_trained_alone},
     {"*chatbot*", no_training, name_trained},
     {"*grpo*", reinforced, name_trained_alone},

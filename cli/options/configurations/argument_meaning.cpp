@@ -104,10 +104,12 @@ std::optional<Fact> meaning_of(const ArgumentRow& row, const ConfigEntry& settin
   } else if (!row.words.empty()) {
     std::vector<std::string_view> known;
     for (const ArgumentWord& word : row.words) {
-      if (!word.word.empty()) known.push_back(word.word);
+      if (!word.word.empty() && std::find(known.begin(), known.end(), word.word) == known.end()) known.push_back(word.word);
     }
     fact.problem = fmt::format("{} does not support {}", setting.key, quote(setting.value));
     fact.hint = suggest(setting.value, known);
+    fact.hint += fact.hint.ends_with('?') ? " If not, give the value" : "; or give the value";
+    fact.hint += " as an option of this command";
   }
   return fact;
 }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cli/options/configurations/argument_meaning.hpp"
+#include "cli/options/configurations/shell_text.hpp"
 #include "model_zoo/files/load_model.hpp"
 
 namespace ddl {
@@ -34,6 +35,31 @@ void Configuration::override_by(const Configuration& other) {
   warnings.insert(warnings.end(), other.warnings.begin(), other.warnings.end());
 }
 
+namespace {
+
+/// Returns the option that gives a value which the file does not set: `--set NODES=VALUE` for `$NODES`, `${NODES}`, and for
+/// the output of a command in `NODES=$(command)`.
+std::string option_that_sets(const ConfigEntry& entry) {
+  std::string_view name = entry.value;
+  const bool has_braces = name.starts_with("${");
+  name.remove_prefix(std::min<std::size_t>(name.size(), has_braces ? 2 : 1));
+  const auto end =
+      static_cast<std::size_t>(std::find_if_not(name.begin(), name.end(), goes_on_in_shell_name) - name.begin());
+  const bool is_whole = has_braces ? name.substr(end) == "}" : end == name.size();
+  name = is_whole && entry.value.starts_with('$') ? name.substr(0, end) : std::string_view();
+  const std::string_view text = entry.source == nullptr ? std::string_view() : std::string_view(entry.source->text());
+  std::size_t at = std::min(entry.value_offset, text.size());
+  if (at > 0 && text[at - 1] == '"') --at;
+  if (name.empty() && entry.value.starts_with("$(") && at > 0 && text[at - 1] == '=') {
+    std::size_t from = at - 1;
+    while (from > 0 && goes_on_in_shell_name(text[from - 1])) --from;
+    name = text.substr(from, at - 1 - from);
+  }
+  return fmt::format("--set {}=VALUE", name.empty() ? "NAME" : name);
+}
+
+}  // namespace
+
 std::string Configuration::word(RunField field) const {
   const Fact* fact = find(field);
   if (fact == nullptr) return {};
@@ -45,8 +71,9 @@ std::string Configuration::word(RunField field) const {
           fmt::format("{} is only one of the values set by the branches of this script", quote(fact->from->value)),
           "write --set NAME=VALUE, which decides the branch, or give the value as an option of this command");
     }
-    throw fact->from->error(fmt::format("this file does not set {}", quote(fact->from->value)),
-                            "write --set NAME=VALUE, or give the value as an option of this command");
+    throw fact->from->error(
+        fmt::format("this file does not set {}", quote(fact->from->value)),
+        fmt::format("write {}, or give the value as an option of this command", option_that_sets(*fact->from)));
   }
   return fact->value;
 }

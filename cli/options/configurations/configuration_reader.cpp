@@ -51,6 +51,8 @@ class ConfigurationReader {
   std::optional<Configuration> interpret() {
     if (language_ == ConfigurationLanguage::yaml) result_.warnings = repeated_settings(settings_);
     join_meshes(settings_);
+    drop_image_length(settings_);
+    include_named_sections(settings_, path_);
     bool has_arguments = language_ == ConfigurationLanguage::script;
     for (const ConfigEntry& setting : settings_) {
       // For example, in `MODEL_ARGS: {--num-layers: 12}`, the argument is the last part of the key.
@@ -79,6 +81,7 @@ class ConfigurationReader {
       list_others();
       add_usual();  // adds defaults of this format before files of other tools are merged
     }
+    if (format_ == nullptr) read_others();
     merge_files();
     if (depth_ == 0) result_.warnings.insert(result_.warnings.end(), result_.skipped.begin(), result_.skipped.end());
     if (result_.format == nullptr) {
@@ -238,6 +241,7 @@ class ConfigurationReader {
     std::optional<Fact> fact = meaning_of(row, setting);
     if (!fact) return;
     if (row.field == ConfigField::gpus_per_node && !names_gpus(fact->value)) return;  // for example --gres=nvme:1
+    if (is_file_field(row.field)) fact->value = first_file_in(fact->value);           // other words may follow
     const Fact* before = result_.find(row.field);
     fact->is_weak = row.is_weak || (setting.key.find(":-") != std::string::npos && starts_ray(format_));
     // If another argument already gives a known value, an unknown value is ignored.
@@ -354,14 +358,17 @@ class ConfigurationReader {
     return true;
   }
 
-  /// Reads arguments of a second tool on the command line, such as those of transformers on a command line of accelerate.
+  /// Reads arguments of a second tool on the command line, such as those of transformers on a command line of accelerate. Of
+  /// an unknown program, only the length of its sequences is read.
   void read_others() {
     for (const ConfigurationFormat* format : configuration_formats()) {
       if (format == format_ || !lends_arguments(*format)) continue;
+      const bool is_marked = has_part_of_mark(*format, keys_);
       for (std::size_t i = 0; i < settings_.size(); ++i) {
-        if (row_named(format_->rows, keys_[i]) != nullptr) continue;
+        if (format_ != nullptr ? row_named(format_->rows, keys_[i]) != nullptr : !gives_length(keys_[i])) continue;
         for (const ArgumentRow& row : format->rows) {
-          if (argument_key(row.key) == keys_[i] && !result_.says(row.field)) take(row, settings_[i]);
+          const bool counts = !row.is_weak || is_marked;  // many programs have names such as `--model_name`
+          if (counts && argument_key(row.key) == keys_[i] && !result_.says(row.field)) take(row, settings_[i]);
         }
       }
     }
@@ -439,7 +446,7 @@ class ConfigurationReader {
 
   /// Merges a configuration that this one names or contains. `field`: the field that names it.
   void merge(ConfigField field, std::optional<Configuration> other) {
-    if (!other || is_of_another_program(*other)) return;
+    if (!other || (format_ == nullptr && is_of_another_program(other->format, programs_))) return;
     const ConfigurationFormat* const format = result_.format;
     const bool is_deepspeed = field == ConfigField::deepspeed_file;
     const bool is_primary = format == nullptr || format->language == ConfigurationLanguage::script || is_deepspeed;
@@ -458,13 +465,6 @@ class ConfigurationReader {
     if ((!named.value.starts_with('/') && named.from->is_known) || read == named.value) return;
     const int line = named.from->place().line;
     result_.skipped.push_back(fmt::format("{}:{}: {} is read in place of {}", path_, line, quote(read), quote(named.value)));
-  }
-
-  /// Whether a script of unknown programs names a file that a tool's other programs, such as a decoder, read as well.
-  [[nodiscard]] bool is_of_another_program(const Configuration& other) const {
-    return format_ == nullptr && !programs_.empty() && other.format != nullptr && !other.format->defaults_file.empty() &&
-           std::none_of(programs_.begin(), programs_.end(),
-                        [&](const std::string& each) { return is_among(other.format->programs, each); });
   }
 
   std::string path_;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "cli/options/configurations/configuration.hpp"
+#include "cli/options/configurations/shell_text.hpp"
 #include "core/lower_case.hpp"
 #include "model_zoo/files/canonical_name.hpp"
 #include "model_zoo/files/load_model.hpp"
@@ -424,7 +425,9 @@ std::string model_of(const Configuration& configuration) {
   // Of the path of a checkpoint, the last step is the model's name.
   const bool is_path = name.starts_with('/') || name.starts_with('.') || std::count(name.begin(), name.end(), '/') > 1;
   const std::string own = is_path ? name.substr(name.rfind('/') + 1) : name;
-  const std::string hint = unknown_model_hint(own);
+  // A step without a number, such as that of /path/to/model, stands for a name.
+  const bool is_placeholder = is_path && std::none_of(own.begin(), own.end(), is_shell_digit);
+  const std::string hint = is_placeholder ? "the last step of a path has to be a model's name" : unknown_model_hint(own);
   configuration.fail({configuration.says(ConfigField::flavor) ? ConfigField::flavor : ConfigField::model},
                      fmt::format("there is no bundled model {}", quote(name)),
                      fmt::format("{}{} the model with --model", hint, hint.ends_with('?') ? " If not, give" : "; give"));

@@ -129,7 +129,8 @@ bool parse(const std::string& text, PartsBuilder& builder) {
   std::istringstream stream(text);
   try {
     YAML::Parser parser(stream);
-    while (parser.HandleNextDocument(builder)) {}
+    // The parser reports endless documents behind a bracket that closes nothing, so the second document ends the loop.
+    while (parser.HandleNextDocument(builder) && builder.root() != nullptr) {}
   } catch (const YAML::Exception&) {
     return false;
   }

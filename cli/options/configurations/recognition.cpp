@@ -82,6 +82,10 @@ bool is_part_of_mark(std::span<const std::string_view> marks, const std::string&
                      [&](std::string_view mark) { return is_named(argument_key(mark.substr(0, mark.find('+'))), key); });
 }
 
+bool has_part_of_mark(const ConfigurationFormat& format, const std::vector<std::string>& keys) {
+  return std::any_of(keys.begin(), keys.end(), [&](const std::string& key) { return is_part_of_mark(format.marks, key); });
+}
+
 namespace {
 
 std::size_t known_arguments(const ConfigurationFormat& format, const std::vector<std::string>& keys) {
@@ -182,13 +186,23 @@ void list_unknown(const ConfigEntries& settings, const std::vector<std::string>&
   for (std::size_t i = 0; i < settings.size(); ++i) {
     const bool is_launchers =
         settings[i].key.find(":-") != std::string::npos || row_named(launcher_rows(), keys[i]) != nullptr;
-    if (is_launchers || is_among(transformers_arguments.harmless, keys[i]) || is_among(format.harmless, keys[i])) continue;
+    if (is_launchers || gives_length(keys[i]) || is_among(transformers_arguments.harmless, keys[i]) ||
+        is_among(format.harmless, keys[i]))
+      continue;
     if (seen.insert(keys[i]).second) listed.push_back(settings[i]);
   }
 }
 
 bool lends_arguments(const ConfigurationFormat& format) {
   return format.language == ConfigurationLanguage::script && format.programs.empty();
+}
+
+bool gives_length(const std::string& key) {
+  const auto& formats = configuration_formats();
+  return std::any_of(formats.begin(), formats.end(), [&](const ConfigurationFormat* each) {
+    const ArgumentRow* row = lends_arguments(*each) ? row_named(each->rows, key) : nullptr;
+    return row != nullptr && row->field == ConfigField::sequence;
+  });
 }
 
 std::string argument_text(const ConfigEntry& setting) {
@@ -204,6 +218,21 @@ bool names_a_file(const std::vector<std::string>& keys) {
     const ArgumentRow* row = row_named(launcher_rows(), key);
     return row != nullptr && std::find(file_fields.begin(), file_fields.end(), row->field) != file_fields.end();
   });
+}
+
+bool is_file_field(RunField field) {
+  return std::any_of(file_fields.begin(), file_fields.end(), [&](ConfigField each) { return RunField(each) == field; });
+}
+
+std::string first_file_in(const std::string& words) {
+  const std::string first = words.substr(0, words.find(' '));
+  return first.find('.') == std::string::npos ? words : first;
+}
+
+bool is_of_another_program(const ConfigurationFormat* format, const std::vector<std::string>& programs) {
+  return !programs.empty() && format != nullptr && !format->defaults_file.empty() &&
+         std::none_of(programs.begin(), programs.end(),
+                      [&](const std::string& each) { return is_among(format->programs, each); });
 }
 
 void put_commands_first(std::span<Refusal> refusals) {

@@ -31,6 +31,8 @@ struct ConfiguredText {
 /// Whether command lines of other tools may contain arguments of this format. Formats with program names do not lend
 /// arguments.
 [[nodiscard]] bool lends_arguments(const ConfigurationFormat& format);
+/// Whether an argument gives the length of sequences, in a name that programs of several tools share: `--max_seq_length`.
+[[nodiscard]] bool gives_length(const std::string& key);
 /// Returns an argument as the user wrote it: `--seq-length 2048`.
 [[nodiscard]] std::string argument_text(const ConfigEntry& setting);
 /// Fields with the names of further configuration files, in the order in which the files are read.
@@ -38,6 +40,12 @@ inline constexpr std::array file_fields{ConfigField::accelerate_file, ConfigFiel
                                         ConfigField::trainer_file};
 /// Whether an argument of a script names a further configuration file.
 [[nodiscard]] bool names_a_file(const std::vector<std::string>& keys);
+[[nodiscard]] bool is_file_field(RunField field);
+/// Returns the name of a file without the words behind it, which an argument may have: `--config-file a.yaml DTYPE float16`.
+[[nodiscard]] std::string first_file_in(const std::string& words);
+/// Whether programs that a script starts, none of which is one of the tool's, read a file of this format. The tool has other
+/// programs, such as a decoder, that read such files as well.
+[[nodiscard]] bool is_of_another_program(const ConfigurationFormat* format, const std::vector<std::string>& programs);
 /// Moves commands that do not train to the beginning: they explain the arguments they have.
 void put_commands_first(std::span<Refusal> refusals);
 /// Takes the arguments of DeepSpeed out of a file that contains them in place of the name of DeepSpeed's file.
@@ -47,6 +55,8 @@ void put_commands_first(std::span<Refusal> refusals);
 [[nodiscard]] bool is_among(std::span<const std::string_view> patterns, const std::string& key);
 /// Whether a pattern among the marks of a tool, or the first of patterns that are joined by `+`, matches the key.
 [[nodiscard]] bool is_part_of_mark(std::span<const std::string_view> marks, const std::string& key);
+/// Whether one of the keys is a mark of the format, or a part of one.
+[[nodiscard]] bool has_part_of_mark(const ConfigurationFormat& format, const std::vector<std::string>& keys);
 /// Appends the arguments of an unknown program to `listed`, except arguments that change neither time nor memory. `format`:
 /// that of the file that the program's arguments name.
 void list_unknown(const ConfigEntries& settings, const std::vector<std::string>& keys, const ConfigurationFormat& format,

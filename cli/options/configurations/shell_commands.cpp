@@ -130,10 +130,12 @@ bool ShellReader::assigns(ScriptRun run) {
     value.words.push_back(std::move(joined));
   }
   if (run == ScriptRun::no) return true;
-  // A value that --set gives for the variable takes precedence over an unknown value.
+  // A value that --set gives for the variable takes precedence over an unknown value, and over an empty one: scripts that
+  // parse their own options begin with NAME="".
   const auto given =
       std::find_if(inputs_.values.begin(), inputs_.values.end(), [&](const auto& each) { return each.first == name; });
-  const bool is_unknown = !value.is_array && value.words.front().certainty() == Certainty::outside;
+  const bool is_unknown = !value.is_array && (value.words.front().certainty() == Certainty::outside ||
+                                              (value.words.front().text.empty() && !adds));
   if (given != inputs_.values.end() && is_unknown) return true;
   state_.script.assigned.push_back({.name = name, .words = value.words, .from = state_.script.commands.size()});
   state_.variables.assign(name, std::move(value), adds);
@@ -358,10 +360,11 @@ bool ShellReader::perform_inner_shell(const Simple& simple, ScriptRun run) {
       run_file(words[i], {words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end()}, run, true);
       return true;
     }
-    // sbatch --wrap="torchrun train.py …": the other words are options of sbatch.
-    constexpr std::string_view wrap = "--wrap";
+    // sbatch --wrap="torchrun train.py …", xpk workload create --command="python3 train.py …": the other words are options.
+    const std::string wrap = submits ? "--wrap" : "--command";
     const bool is_wrapped = words[i].text == wrap && i + 1 < words.size();
-    if (submits && (is_wrapped || words[i].text.starts_with("--wrap="))) {
+    const bool may_wrap = submits || name == "xpk" || name == "gcloud";
+    if (may_wrap && (is_wrapped || words[i].text.starts_with(wrap + "="))) {
       const PlacedText text = is_wrapped ? words[i + 1] : words[i].part(wrap.size() + 1);
       std::vector<PlacedText> options = words;
       const auto at = options.begin() + static_cast<std::ptrdiff_t>(i);

@@ -259,6 +259,28 @@ std::size_t ShellWords::closing_command(std::size_t from) const {
   return closing(from, '(', ')');  // a quote in a comment has no end
 }
 
+void ShellWords::put_arithmetic(ShellWordList& words, std::string_view text, std::size_t from) {
+  std::optional<PlacedText> unset;  // the first variable that the script does not set, or its unknown value
+  const auto number = [&](const std::string& name) -> std::optional<std::int64_t> {
+    const std::optional<PlacedText> value = value_of(name);
+    const std::optional<std::int64_t> result = value ? shell_number(*value) : std::nullopt;
+    if (!result && !unset && (!value || value->text.starts_with('$'))) {
+      unset = value ? *value : PlacedText{};
+      for (const char c : value ? std::string() : "$" + name) unset->add(c, origin(from));
+      unset->mark(Certainty::outside);
+    }
+    return result;
+  };
+  const auto value = expands_ ? shell_arithmetic(text, number) : std::nullopt;
+  if (value) {
+    put_number(words, *value, from);
+  } else if (unset) {
+    put_text(words, *unset, false);
+  } else {
+    put_unknown(words, from, at_);
+  }
+}
+
 void ShellWords::read_expansion(ShellWordList& words, bool splits, int depth) {
   const std::size_t from = at_;
   if (here() == '`') {
@@ -267,13 +289,10 @@ void ShellWords::read_expansion(ShellWordList& words, bool splits, int depth) {
     at_ = closing(at_ + 3, '(', ')');
     const std::size_t inner = at_ - from > 4 ? at_ - from - 4 : 0;
     if (here() == ')') ++at_;
-    const auto number = [&](const std::string& name) -> std::optional<std::int64_t> {
-      const std::optional<PlacedText> value = value_of(name);
-      return value ? shell_number(*value) : std::nullopt;
-    };
-    const auto value = expands_ ? shell_arithmetic(text_.substr(from + 3, inner), number) : std::nullopt;
-    if (!value) return put_unknown(words, from, at_);
-    put_number(words, *value, from);
+    put_arithmetic(words, text_.substr(from + 3, inner), from);
+  } else if (stands("$[")) {  // the older form of $((…)), which bash still evaluates
+    at_ = closing(at_ + 2, '[', ']');
+    put_arithmetic(words, text_.substr(from + 2, at_ - from > 3 ? at_ - from - 3 : 0), from);
   } else if (stands("$(")) {
     read_command_output(words, splits);
   } else if (stands("${")) {

@@ -29,7 +29,11 @@ bool takes_word(std::string_view command, std::string_view option) {
                                                                                   {"numactl", "-m -N -C"},
                                                                                   {"exec", "-a"},
                                                                                   {"time", "-f -o"},
-                                                                                  {"uv", "-p --python --with"}}};
+                                                                                  {"uv",
+                                                                                   "-p --python --with --extra --group "
+                                                                                   "--only-group --with-requirements "
+                                                                                   "--with-editable --env-file --project "
+                                                                                   "--directory --package"}}};
   const auto* const found =
       std::find_if(options.begin(), options.end(), [&](const auto& each) { return each.first == name_of_command(command); });
   return found != options.end() && is_word_of(found->second, option);

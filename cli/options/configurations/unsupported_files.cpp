@@ -1,5 +1,6 @@
 #include "cli/options/configurations/unsupported_files.hpp"
 
+#include <algorithm>
 #include <array>
 #include <span>
 #include <string_view>
@@ -72,14 +73,35 @@ void refuse_default_sizes(Configuration& read, const Fact& named) {
        .is_of_model = true});
 }
 
+namespace {
+
+/// Returns the first variable in the text of a value; empty if it has none.
+std::string variable_of(const ConfigEntry& entry) {
+  const std::string& text = entry.source->text();
+  const std::size_t from = std::min(entry.value_offset, text.size());
+  std::string_view word = std::string_view(text).substr(from, text.find_first_of(" \t\n", from) - from);
+  const std::size_t dollar = word.find('$');
+  if (dollar == std::string_view::npos) return {};
+  word.remove_prefix(dollar + 1);
+  if (word.starts_with('{')) word.remove_prefix(1);
+  const auto end = std::find_if_not(word.begin(), word.end(), goes_on_in_shell_name);
+  return std::string(word.begin(), end);
+}
+
+}  // namespace
+
 void refuse_unrecognised(const Configuration& read, bool is_given) {
   if (!read.refusals.empty()) read.refuse({});
   for (const ConfigEntry& file : read.unread_files) {
     const ArgumentRow* row = row_named(launcher_rows(), argument_key(file.key));
     if (!is_given || !file.is_known || row == nullptr || row->field != ConfigField::trainer_file || row->is_weak) continue;
-    throw file.error(fmt::format("there is no file {}, which shows the tool and its arguments", quote(file.value)),
-                     "put the file into the folder of this script, or give model and plan as options: recommend MODEL "
-                     "--gpus N");
+    // A part of the name may be a variable that is empty until the script is called with options.
+    const std::string variable = variable_of(file);
+    throw file.error(
+        fmt::format("there is no file {}, which may show the tool and its arguments", quote(file.value)),
+        fmt::format("{}put the file into the folder of this script, or give model and plan as options: "
+                    "recommend MODEL --gpus N",
+                    variable.empty() ? "" : fmt::format("give the variables of its name: --set {}=VALUE; or ", variable)));
   }
 }
 
@@ -110,6 +132,11 @@ constexpr auto other_json = std::to_array<OtherText>({
     {"\"model_type\"", "\"hidden_size", is_description},
     {"\"model_type\"", "\"vocab_size\"", is_description},
     {"\"architectures\"", "", is_description},
+    // Sizes in the style of BERT's first files, and those of mlfoundations/open_lm.
+    {"\"num_hidden_layers\"", "\"num_attention_heads\"",
+     "it gives sizes of a model without its type: add \"model_type\", such as \"model_type\": \"bert\", and run: ddl-oracle "
+     "models import {}"},
+    {"\"n_layers\"", "\"hidden_dim\"", is_sizes},
     {"\"nccl_version\"", "\"results\"", is_benchmark},
 });
 constexpr auto other_yaml = std::to_array<OtherText>({
@@ -143,10 +170,11 @@ std::string hint_of_script(const std::string& text, const std::string& path) {
   const std::vector<PlacedText> programs = script_arguments(script).programs;
   if (programs.empty() && script.values.size() > script.commands.size())
     return fmt::format(
-        "it sets variables, and starts nothing: give the configuration or the script that uses them: "
+        "it sets variables, and starts no training: give the configuration or the script that uses them: "
         "--like FILE --set {}",
         visible(path));
-  if (programs.empty() || !programs.back().is_known()) return {};
+  const auto is_letter = [](char c) { return begins_shell_name(c); };
+  if (programs.empty() || !programs.back().is_known() || std::ranges::none_of(programs.back().text, is_letter)) return {};
   return fmt::format("it starts {}, whose arguments are unknown: give model and plan as options: recommend MODEL --gpus N",
                      quote(programs.back().text));
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,6 +11,9 @@
 #include <system_error>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "cli/options/configurations/named_files.hpp"
 #include "cli/options/configurations/recognition.hpp"
 #include "cli/tools/configuration_format.hpp"
 #include "core/lower_case.hpp"
@@ -68,6 +72,46 @@ void add_defaults(ConfigEntries& settings, const std::string& prefix, const Conf
   if (!shards) add("--use-distributed-optimizer");
 }
 
+/// Whether a key ends in an argument of Megatron-LM: `model.--seq-length`.
+bool is_argument(const ConfigEntry& setting, std::string_view argument) {
+  const std::size_t group = setting.key.rfind(".--");
+  return argument_key(group == std::string::npos ? setting.key : setting.key.substr(group + 1)) == argument;
+}
+
+ConfigEntry* entry_of_argument(ConfigEntries& settings, std::string_view argument) {
+  const auto found =
+      std::find_if(settings.begin(), settings.end(), [&](const ConfigEntry& each) { return is_argument(each, argument); });
+  return found == settings.end() ? nullptr : &*found;
+}
+
+/// Returns a positive number; 0 if the entry has none.
+double number_of(const ConfigEntry* entry) {
+  double value = 0;
+  if (entry == nullptr) return 0;
+  const char* const end = entry->value.data() + entry->value.size();
+  const bool is_whole = std::from_chars(entry->value.data(), end, value).ptr == end;
+  constexpr double most = 1e6;
+  return is_whole && value > 0 && value < most ? value : 0;
+}
+
+/// In FlagScale, the width of a gated MLP follows from a multiple, if the file does not give it: replaces the multiple by
+/// the width [FlagOpen/FlagScale, flagscale/runner/auto_tuner/utils.py].
+void add_width(ConfigEntries& settings) {
+  ConfigEntry* const multiple = entry_of_argument(settings, "multiple-of");
+  const ConfigEntry* const factor = entry_of_argument(settings, "hidden-dim-multiplier");
+  const ConfigEntry* const gated = entry_of_argument(settings, "swiglu");
+  const double hidden = number_of(entry_of_argument(settings, "hidden-size")), step = number_of(multiple);
+  const double share = factor == nullptr ? 1 : number_of(factor);
+  const bool is_gated = gated != nullptr && lower_case(gated->value) == "true";
+  const std::size_t name = multiple == nullptr ? std::string::npos : multiple->key.rfind("--");
+  if (name == std::string::npos || entry_of_argument(settings, "ffn-hidden-size") != nullptr) return;
+  if (hidden < 1 || step < 1 || share <= 0 || !is_gated) return;
+  const double width = std::floor(std::floor(hidden * 8 / 3) * share);
+  multiple->value = fmt::format("{:.0f}", std::ceil(width / step) * step);
+  multiple->key.replace(name, std::string::npos, "--ffn-hidden-size");
+  std::erase_if(settings, [](const ConfigEntry& each) { return is_argument(each, "hidden-dim-multiplier"); });
+}
+
 /// FlagScale groups the arguments of Megatron-LM under `system`, `model` and `data` [FlagOpen/FlagScale,
 /// examples/aquila/conf]. Marks these arguments as Megatron-LM's.
 void unwrap_flagscale(ConfigEntries& settings) {
@@ -81,6 +125,7 @@ void unwrap_flagscale(ConfigEntries& settings) {
     std::replace(argument.begin(), argument.end(), '_', '-');
     setting.key = setting.key.substr(0, last) + "--" + argument;
   }
+  add_width(settings);
 }
 
 /// A key of Megatron-LM's YAML files that is no argument of a command line: with `value`, it means `argument`, and with
@@ -274,6 +319,34 @@ void join_meshes(ConfigEntries& settings) {
     }
   }
   settings = std::move(joined);
+}
+
+void drop_image_length(ConfigEntries& settings) {
+  ConfigEntry* length = entry_of_argument(settings, "dataloader-seq-length");
+  if (length == nullptr && entry_of_argument(settings, "language-model-type") != nullptr) {
+    length = entry_of_argument(settings, "decoder-seq-length");
+    if (length != nullptr) length->key.replace(length->key.rfind("decoder"), 7, "dataloader");
+  }
+  if (length != nullptr) std::erase_if(settings, [](const ConfigEntry& each) { return is_argument(each, "seq-length"); });
+}
+
+void include_named_sections(ConfigEntries& settings, const std::string& path) {
+  ConfigEntries all;
+  for (ConfigEntry& setting : settings) {
+    // [huggingface/transformers, src/transformers/training_args.py, fsdp_config]
+    const bool names_file =
+        argument_key(setting.key) == "fsdp-config" && setting.is_known && setting.value.ends_with(".json");
+    const std::optional<std::string> file = names_file ? named_configuration(path, setting.value) : std::nullopt;
+    if (!file) {
+      add_setting(all, std::move(setting));
+      continue;
+    }
+    for (ConfigEntry& each : json_settings(read_file(*file, max_configuration_file_bytes), *file)) {
+      each.key = setting.key + "." + each.key;
+      add_setting(all, std::move(each));
+    }
+  }
+  settings = std::move(all);
 }
 
 }  // namespace ddl

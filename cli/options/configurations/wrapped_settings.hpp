@@ -22,5 +22,12 @@ struct WrappedModel {
 /// MaxText gives each axis of its mesh a degree within a slice and one among slices: `ici_tensor_parallelism` and
 /// `dcn_tensor_parallelism`. Multiplies both, under the name of the first.
 void join_meshes(ConfigEntries& settings);
+/// Vision-language models of Megatron-LM have the tokens of an image in `--seq-length`, and those of a sample in
+/// `--dataloader-seq-length`, or else in `--decoder-seq-length`: removes the first if the second is given
+/// [examples/multimodal/multimodal_args.py].
+void drop_image_length(ConfigEntries& settings);
+/// Replaces an argument that names a file of a section, such as `--fsdp_config fsdp.json`, by the section in this file.
+/// `path`: the file with the argument.
+void include_named_sections(ConfigEntries& settings, const std::string& path);
 
 }  // namespace ddl

@@ -63,6 +63,7 @@ const std::vector<std::string>& decided_scripts() {
       "S=13b\nif [[ $S == 7b ]]; then L=32; elif [[ $S == 1?b && 2 -gt 1 ]]; then L=40; fi; args $L\n",
       "A=3; if [[ $A -gt 2 || $A -lt 0 ]] && ! [ $A -eq 4 ]; then args yes; else args no; fi\n",
       "A=3; if (( A * 2 > 5 )); then B=1; else B=2; fi; args $B $((A + B * 2)) $(( (A - 1) % 2 )) $((A > 2 && B == 1))\n",
+      "A=7; B=2; args $[A * $B] $[ ($A - 1) / 2 ]x \"$[A%B]\"\n",
       "A=x; case $A in y) B=1;; x|z) B=2;; *) B=3;; esac; args $B\n",
       "A=abc; case \"$A\" in a*c) args star;; esac; case $A in a?) args two;; *) args other;; esac\n",
       "A=; args ${A:-d} ${B:-e} ${A-f} ${C-} end; args ${D:=8} ${A:+no} ${S:+no} last\n",

@@ -1,0 +1,62 @@
+#include <array>
+
+#include "cli/tools/configuration_format.hpp"
+
+namespace ddl {
+namespace easy_r1_tables {
+
+// Sources of names and defaults: hiyouga/EasyR1, examples/config.yaml and verl/workers/actor/config.py.
+constexpr auto flags = argument_words("true=full", "false=none");
+constexpr auto shards = argument_words("true=3", "false=2");
+constexpr auto weights = argument_words("true=weights", "false=");
+constexpr auto pure = argument_words("adamw_bf16=yes", "*=");
+constexpr auto frozen = argument_words("true=yes", "false=no");
+
+constexpr auto rows = std::to_array<ArgumentRow>({
+    {"worker.actor.model.model_path", ConfigField::model},
+    {"worker.actor.model.enable_gradient_checkpointing", PlanChoice::recompute, "", flags},
+    {"worker.actor.model.lora.rank", ConfigField::adapter_rank},
+    {"worker.actor.model.freeze_vision_tower", ConfigField::frozen_vision, "", frozen},
+    {"worker.actor.global_batch_size", ConfigField::global_batch},
+    {"worker.rollout.n", ConfigField::samples_each},
+    {"worker.actor.micro_batch_size_per_device_for_update", ConfigField::micro_batch},
+    {"worker.actor.ulysses_size", ConfigField::context},
+    {"worker.actor.ulysses_size", PlanChoice::context_exchange, "ulysses"},
+    {"worker.actor.fsdp.enable_full_shard", PlanChoice::zero, "", shards},
+    {"worker.actor.fsdp.enable_cpu_offload", PlanChoice::offload, "", weights},
+    {"worker.actor.optim.strategy", ConfigField::pure, "", pure},
+    {"data.max_prompt_length", ConfigField::added_tokens},
+    {"data.max_response_length", ConfigField::sequence},
+    {"trainer.n_gpus_per_node", ConfigField::gpus_per_node},
+    {"trainer.nnodes", ConfigField::nodes},
+    {"config", ConfigField::trainer_file},
+});
+
+constexpr auto usual = std::to_array<UsualValue>({{ConfigField::precision, "bf16"},
+                                                  {ConfigField::optimizer, "adamw"},
+                                                  {ConfigField::nodes, "1"},
+                                                  {ConfigField::gpus_per_node, "8"},
+                                                  {PlanChoice::zero, "3"},
+                                                  {PlanChoice::recompute, "full"}});
+
+constexpr auto not_modelled = argument_names("worker.actor.padding_free", "worker.actor.dynamic_batching");
+
+constexpr auto marks = argument_names("worker.actor*", "worker.rollout*");
+
+constexpr auto harmless = argument_names("data.*", "algorithm.*", "worker.*", "trainer.*", "ray_*");
+
+}  // namespace easy_r1_tables
+
+const ConfigurationFormat easy_r1_yaml{
+    .name = "EasyR1",
+    .software = "fsdp",
+    .language = ConfigurationLanguage::yaml,
+    .rows = easy_r1_tables::rows,
+    .usual = easy_r1_tables::usual,
+    .not_modelled = easy_r1_tables::not_modelled,
+    .marks = easy_r1_tables::marks,
+    .harmless = easy_r1_tables::harmless,
+    .note = "the answer is one update of the actor; generation, rewards and the reference are not in it",
+    .loads_half = true};
+
+}  // namespace ddl

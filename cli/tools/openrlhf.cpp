@@ -1,0 +1,126 @@
+#include <array>
+
+#include "cli/tools/configuration_format.hpp"
+
+namespace ddl {
+namespace openrlhf_tables {
+
+// Sources of names and defaults: OpenRLHF/OpenRLHF, openrlhf/cli/train_sft.py and train_ppo_ray.py; up to version 0.9, names
+// have no dots.
+constexpr auto precisions = argument_words("bf16=bf16", "fp16=fp16");
+constexpr auto attentions =
+    argument_words("flash_attention_2=fused", "flash_attention_3=fused", "sdpa=fused", "eager=unfused", "*flash*=fused");
+constexpr auto optimizers = argument_words("adam=adamw", "muon=muon");
+
+constexpr auto shared_rows = std::to_array<ArgumentRow>({
+    {"--train.batch_size", ConfigField::global_batch},
+    only_read({"--train_batch_size", ConfigField::global_batch}),
+    {"--train.micro_batch_size", ConfigField::micro_batch},
+    only_read({"--micro_train_batch_size", ConfigField::micro_batch}),
+    {"--data.max_len", ConfigField::sequence},
+    {"--ds.zero_stage", PlanChoice::zero},
+    only_read({"--zero_stage", PlanChoice::zero}),
+    {"--ds.adam_offload", PlanChoice::offload, "optimizer"},
+    only_read({"--adam_offload", PlanChoice::offload, "optimizer"}),
+    {"--ds.zpg", PlanChoice::secondary_shards},
+    only_read({"--zpg", PlanChoice::secondary_shards}),
+    {"--ds.param_dtype", ConfigField::precision, "", precisions},
+    only_read({"--param_dtype", ConfigField::precision, "", precisions}),
+    only_read({"--bf16", ConfigField::precision, "bf16"}),
+    only_read({"--gradient_checkpointing", PlanChoice::recompute, "full"}),
+    {"--ds.attn_implementation", ConfigField::attention, "", attentions},
+    only_read({"--attn_implementation", ConfigField::attention, "", attentions}),
+    only_read({"--flash_attn", ConfigField::attention, "fused"}),
+    {"--ds.lora.rank", ConfigField::adapter_rank},
+    only_read({"--lora_rank", ConfigField::adapter_rank}),
+    only_read({"--ds.lora.target_modules", ConfigField::adapter_layers}),
+    only_read({"--target_modules", ConfigField::adapter_layers}),
+    only_read({"--ds.load_in_4bit", ConfigField::base, "nf4"}),
+    only_read({"--load_in_4bit", ConfigField::base, "nf4"}),
+    {"--ds.ring_attn_size", ConfigField::context},
+    only_read({"--ring_attn_size", ConfigField::context}),
+    {"--ds.tensor_parallel_size", ConfigField::tensor},
+    only_read({"--ds_tensor_parallel_size", ConfigField::tensor}),
+    only_read({"--ds.use_liger_kernel", ConfigField::loss, "linear"}),
+    only_read({"--use_liger_kernel", ConfigField::loss, "linear"}),
+});
+constexpr auto sft_rows = joined(shared_rows, std::to_array<ArgumentRow>({
+                                                  {"--model.model_name_or_path", ConfigField::model},
+                                                  only_read({"--pretrain", ConfigField::model}),
+                                                  only_read({"--max_len", ConfigField::sequence}),
+                                                  {"--model.gradient_checkpointing_enable", PlanChoice::recompute, "full"},
+                                                  {"--optim", ConfigField::optimizer, "", optimizers},
+                                              }));
+// Up to version 0.9, the lengths of prompt and answer are two arguments.
+constexpr auto actor_rows = joined(shared_rows, std::to_array<ArgumentRow>({
+                                                    {"--actor.model_name_or_path", ConfigField::model},
+                                                    only_read({"--pretrain", ConfigField::model}),
+                                                    only_read({"--prompt_max_len", ConfigField::added_tokens}),
+                                                    only_read({"--generate_max_len", ConfigField::sequence}),
+                                                    {"--actor.gradient_checkpointing_enable", PlanChoice::recompute, "full"},
+                                                    {"--actor.num_nodes", ConfigField::nodes},
+                                                    only_read({"--actor_num_nodes", ConfigField::nodes}),
+                                                    {"--actor.num_gpus_per_node", ConfigField::gpus_per_node},
+                                                    only_read({"--actor_num_gpus_per_node", ConfigField::gpus_per_node}),
+                                                    {"--actor.optim", ConfigField::optimizer, "", optimizers},
+                                                }));
+
+constexpr auto sft_usual = std::to_array<UsualValue>({{ConfigField::precision, "bf16"},
+                                                      {ConfigField::optimizer, "adamw"},
+                                                      {ConfigField::global_batch, "128"},
+                                                      {ConfigField::micro_batch, "8"},
+                                                      {ConfigField::sequence, "2048"},
+                                                      {PlanChoice::zero, "2"}});
+constexpr auto actor_usual = std::to_array<UsualValue>({{ConfigField::precision, "bf16"},
+                                                        {ConfigField::optimizer, "adamw"},
+                                                        {ConfigField::global_batch, "128"},
+                                                        {ConfigField::micro_batch, "1"},
+                                                        {ConfigField::sequence, "2048"},
+                                                        {ConfigField::nodes, "1"},
+                                                        {ConfigField::gpus_per_node, "8"},
+                                                        {PlanChoice::zero, "2"}});
+
+constexpr auto not_modelled =
+    argument_names("--ds.packing_samples", "--packing_samples", "--train.dynamic_batch_enable", "--use_dynamic_batch",
+                   "--train.max_tokens_per_gpu", "--train_max_tokens_per_gpu", "--ds.deepcompile", "--deepcompile");
+
+constexpr auto harmless = argument_names(
+    "--ckpt.*", "--logger.*", "--eval.*", "--train.*", "--data.*", "--adam.*", "--muon.*", "--model.*", "--ds.*",
+    "--actor.*", "--critic.*", "--ref.*", "--reward.*", "--vllm.*", "--rollout.*", "--algo.*", "--save_*", "--load_*",
+    "--ckpt_*", "--logging_*", "--eval_*", "--max_epochs", "--max_samples", "--learning_rate", "--l2", "--lr_*", "--min_lr*",
+    "--input_*", "--output_*", "--dataset*", "--prompt_data*", "--label_key", "--apply_chat_template", "--use_wandb",
+    "--wandb_*", "--vllm_*", "--ref_*", "--reward_*", "--remote_rm_url", "--critic_*", "--actor_*", "--colocate_*",
+    "--rollout_*", "--n_samples_per_prompt", "--num_episodes", "--init_kl_coef", "--gamma", "--lambd", "--normalize_reward",
+    "--advantage_*", "--use_kl_*", "--kl_*", "--eps_*", "--seed", "--max_norm", "--aux_loss_coef", "--disable_*",
+    "--enable_*", "--*_enable_sleep", "--async_*", "--agent_*", "--lora_alpha", "--lora_dropout", "--overlap_comm",
+    "--gradient_checkpointing_use_reentrant", "--tokenizer_*", "--use_tensorboard", "--micro_rollout_batch_size",
+    "--ring_head_stride", "--address", "--runtime-env-json", "--dynamic_filtering*", "--freezing_actor_steps");
+
+constexpr auto sft_programs = argument_names("openrlhf.cli.train_sft", "*openrlhf/cli/train_sft.py");
+constexpr auto actor_programs = argument_names("openrlhf.cli.train_ppo*", "*openrlhf/cli/train_ppo*");
+
+}  // namespace openrlhf_tables
+
+const ConfigurationFormat openrlhf_sft_arguments{.name = "OpenRLHF (supervised fine-tuning)",
+                                                 .software = "deepspeed",
+                                                 .language = ConfigurationLanguage::script,
+                                                 .rows = openrlhf_tables::sft_rows,
+                                                 .usual = openrlhf_tables::sft_usual,
+                                                 .not_modelled = openrlhf_tables::not_modelled,
+                                                 .programs = openrlhf_tables::sft_programs,
+                                                 .harmless = openrlhf_tables::harmless,
+                                                 .loads_half = true};
+
+const ConfigurationFormat openrlhf_arguments{
+    .name = "OpenRLHF",
+    .software = "deepspeed",
+    .language = ConfigurationLanguage::script,
+    .rows = openrlhf_tables::actor_rows,
+    .usual = openrlhf_tables::actor_usual,
+    .not_modelled = openrlhf_tables::not_modelled,
+    .programs = openrlhf_tables::actor_programs,
+    .harmless = openrlhf_tables::harmless,
+    .note = "the answer is one update of the actor; generation, rewards, the reference and the critic are not in it",
+    .loads_half = true};
+
+}  // namespace ddl
