@@ -42,7 +42,7 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::precision, "bf16
                                                   {ConfigField::adapter, "none"},
                                                   {PlanChoice::recompute, "full"}});
 
-constexpr auto not_modelled = argument_names("tiled_mlp_compute", "arctic_moe", "data.pack_samples", "expert_parallel_size");
+constexpr auto not_modeled = argument_names("tiled_mlp_compute", "arctic_moe", "data.pack_samples", "expert_parallel_size");
 
 constexpr auto marks = argument_names("exit_iteration+model.name_or_path", "data.sources*+model.name_or_path");
 
@@ -62,7 +62,7 @@ const ConfigurationFormat arctic_training_yaml{.name = "ArcticTraining",
                                                .language = ConfigurationLanguage::yaml,
                                                .rows = arctic_training_tables::rows,
                                                .usual = arctic_training_tables::usual,
-                                               .not_modelled = arctic_training_tables::not_modelled,
+                                               .not_modeled = arctic_training_tables::not_modeled,
                                                .marks = arctic_training_tables::marks,
                                                .harmless = arctic_training_tables::harmless,
                                                .refused = arctic_training_tables::refused,

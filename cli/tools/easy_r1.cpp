@@ -39,7 +39,7 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::precision, "bf16
                                                   {PlanChoice::zero, "3"},
                                                   {PlanChoice::recompute, "full"}});
 
-constexpr auto not_modelled = argument_names("worker.actor.padding_free", "worker.actor.dynamic_batching");
+constexpr auto not_modeled = argument_names("worker.actor.padding_free", "worker.actor.dynamic_batching");
 
 constexpr auto marks = argument_names("worker.actor*", "worker.rollout*");
 
@@ -53,7 +53,7 @@ const ConfigurationFormat easy_r1_yaml{
     .language = ConfigurationLanguage::yaml,
     .rows = easy_r1_tables::rows,
     .usual = easy_r1_tables::usual,
-    .not_modelled = easy_r1_tables::not_modelled,
+    .not_modeled = easy_r1_tables::not_modeled,
     .marks = easy_r1_tables::marks,
     .harmless = easy_r1_tables::harmless,
     .note = "the answer is one update of the actor; generation, rewards and the reference are not in it",

@@ -30,7 +30,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
 constexpr auto usual = std::to_array<UsualValue>(
     {{ConfigField::precision, "fp32"}, {ConfigField::optimizer, "adamw"}, {PlanChoice::zero, "3"}});
 
-constexpr auto not_modelled = argument_names("--quantization");
+constexpr auto not_modeled = argument_names("--quantization");
 
 constexpr auto marks = argument_names("--sharding-strategy+--base-model", "--low-cpu-fsdp");
 
@@ -55,7 +55,7 @@ const ConfigurationFormat llm_recipes_arguments{.name = "llm-recipes",
                                                 .language = ConfigurationLanguage::yaml,
                                                 .rows = llm_recipes_tables::rows,
                                                 .usual = llm_recipes_tables::usual,
-                                                .not_modelled = llm_recipes_tables::not_modelled,
+                                                .not_modeled = llm_recipes_tables::not_modeled,
                                                 .marks = llm_recipes_tables::marks,
                                                 .harmless = llm_recipes_tables::harmless,
                                                 .refused = llm_recipes_tables::refused};

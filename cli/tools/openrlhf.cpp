@@ -80,7 +80,7 @@ constexpr auto actor_usual = std::to_array<UsualValue>({{ConfigField::precision,
                                                         {ConfigField::gpus_per_node, "8"},
                                                         {PlanChoice::zero, "2"}});
 
-constexpr auto not_modelled =
+constexpr auto not_modeled =
     argument_names("--ds.packing_samples", "--packing_samples", "--train.dynamic_batch_enable", "--use_dynamic_batch",
                    "--train.max_tokens_per_gpu", "--train_max_tokens_per_gpu", "--ds.deepcompile", "--deepcompile");
 
@@ -106,7 +106,7 @@ const ConfigurationFormat openrlhf_sft_arguments{.name = "OpenRLHF (supervised f
                                                  .language = ConfigurationLanguage::script,
                                                  .rows = openrlhf_tables::sft_rows,
                                                  .usual = openrlhf_tables::sft_usual,
-                                                 .not_modelled = openrlhf_tables::not_modelled,
+                                                 .not_modeled = openrlhf_tables::not_modeled,
                                                  .programs = openrlhf_tables::sft_programs,
                                                  .harmless = openrlhf_tables::harmless,
                                                  .loads_half = true};
@@ -117,7 +117,7 @@ const ConfigurationFormat openrlhf_arguments{
     .language = ConfigurationLanguage::script,
     .rows = openrlhf_tables::actor_rows,
     .usual = openrlhf_tables::actor_usual,
-    .not_modelled = openrlhf_tables::not_modelled,
+    .not_modeled = openrlhf_tables::not_modeled,
     .programs = openrlhf_tables::actor_programs,
     .harmless = openrlhf_tables::harmless,
     .note = "the answer is one update of the actor; generation, rewards, the reference and the critic are not in it",

@@ -45,7 +45,7 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::precision, "bf16
                                                   {PlanChoice::zero, "1", "megatron"},
                                                   {PlanChoice::recompute, "full"}});
 
-constexpr auto not_modelled = argument_names("trainer.remove_microbatch_padding", "trainer.max_tokens_per_microbatch");
+constexpr auto not_modeled = argument_names("trainer.remove_microbatch_padding", "trainer.max_tokens_per_microbatch");
 
 constexpr auto marks = argument_names("trainer.policy.model.path", "trainer.placement*", "trainer.policy_mini_batch_size");
 constexpr auto programs = argument_names("skyrl.train.entrypoints*", "skyrl_train.entrypoints*");
@@ -60,7 +60,7 @@ const ConfigurationFormat skyrl_overrides{
     .language = ConfigurationLanguage::yaml,
     .rows = skyrl_tables::rows,
     .usual = skyrl_tables::usual,
-    .not_modelled = skyrl_tables::not_modelled,
+    .not_modeled = skyrl_tables::not_modeled,
     .marks = skyrl_tables::marks,
     .programs = skyrl_tables::programs,
     .harmless = skyrl_tables::harmless,
@@ -99,7 +99,7 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::precision, "bf16
                                                   {PlanChoice::zero, "1", "megatron"},
                                                   {PlanChoice::recompute, "full"}});
 
-constexpr auto not_modelled =
+constexpr auto not_modeled =
     argument_names("remove_microbatch_padding", "use_sequence_packing", "max_tokens_per_microbatch");
 constexpr auto programs = argument_names("skyrl.train.main_sft", "skyrl_train.main_sft");
 constexpr auto harmless = argument_names("train_*", "messages_key", "tools_key", "system_key", "num_steps", "num_epochs",
@@ -113,7 +113,7 @@ const ConfigurationFormat skyrl_sft_overrides{.name = "SkyRL (supervised fine-tu
                                               .language = ConfigurationLanguage::yaml,
                                               .rows = skyrl_sft_tables::rows,
                                               .usual = skyrl_sft_tables::usual,
-                                              .not_modelled = skyrl_sft_tables::not_modelled,
+                                              .not_modeled = skyrl_sft_tables::not_modeled,
                                               .programs = skyrl_sft_tables::programs,
                                               .harmless = skyrl_sft_tables::harmless,
                                               .loads_half = true};
