@@ -2,15 +2,18 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
+#include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "calibration/inputs/detected_gpus.hpp"
 #include "calibration/inputs/tool_text.hpp"
+#include "core/lower_case.hpp"
 
 namespace ddl {
 namespace {
@@ -57,7 +60,7 @@ std::optional<std::int64_t> memory_in(std::string_view line) {
   return std::nullopt;
 }
 
-/// The GPUs that one tool lists, up to the first number that comes again: there, another host begins.
+/// The GPUs that one tool lists, up to the first number or address that comes again: there, another host begins.
 class GpuList {
  public:
   explicit GpuList(std::string_view tool) : tool_(tool) {}
@@ -67,6 +70,12 @@ class GpuList {
     if (is_over_ || name.empty()) return;
     last_ = number;
     listed_.emplace_back(std::string(name), std::nullopt);
+  }
+  /// Tells the bus address of the next GPU.
+  void add_address(std::string_view address) { is_over_ = is_over_ || !addresses_.insert(std::string(address)).second; }
+  /// Tells that a line begins the list of a host, which has `size` GPUs.
+  void begin_host(double size = 1) {
+    is_over_ = is_over_ || (!listed_.empty() && static_cast<double>(listed_.size()) >= size);
   }
   /// The memory of the last GPU, if it is not known yet.
   void add_memory(std::optional<std::int64_t> mebibytes) {
@@ -81,6 +90,7 @@ class GpuList {
   std::string_view tool_;
   ListedGpus listed_;
   std::optional<double> last_;
+  std::set<std::string> addresses_;
   bool is_over_ = false;
 };
 
@@ -91,8 +101,7 @@ std::string whole_name(const std::string& name) {
   return is_shortened && is_known ? name.substr(0, name.size() - shortened_gpu_mark.size()) : name;
 }
 
-/// A row of the tables of nvidia-smi, hl-smi and amd-smi that names a device: `|   0  NVIDIA L4   On | 00000000:01:00.0 Off
-/// |`.
+/// A row of the tables of nvidia-smi, hl-smi and amd-smi that names a device: `|  0  NVIDIA L4  On | 00000000:01:00.0 |`.
 void add_table_row(std::string_view line, GpuList& list) {
   const Lines cells = tool_parts(line, '|');
   if (cells.size() < 2) return;
@@ -106,6 +115,7 @@ void add_table_row(std::string_view line, GpuList& list) {
     constexpr std::array<std::string_view, 6> modes{"On", "Off", "N/A", "WDDM", "TCC", "MCDM"};  // persistence; of Windows
     if (words.size() > 2 && std::find(modes.begin(), modes.end(), words.back()) != modes.end()) words.pop_back();
   }
+  if (!number) list.add_address(words.front());
   std::string name;
   for (std::size_t i = 1; i < words.size(); ++i) name += (i > 1 ? " " : "") + std::string(words[i]);
   list.add(whole_name(name), number);
@@ -120,6 +130,7 @@ std::optional<DetectedGpus> gpus_of_tables(const Lines& lines) {
                    ? "amd-smi"
                    : "nvidia-smi");
   for (const std::string_view line : lines) {
+    if (line.starts_with("AMD-SMI ")) list.begin_host();
     if (line.find('|') == std::string_view::npos) continue;
     add_table_row(line, list);
     list.add_memory(memory_in(line));
@@ -144,6 +155,8 @@ std::optional<DetectedGpus> gpus_of_query(const Lines& lines) {
   bool in_memory = false;
   for (const std::string_view line : lines) {
     if (line.find("Memory Usage") != std::string_view::npos) in_memory = line.starts_with("FB ");
+    if (const auto size = tool_number(after_key(line, "Attached GPUs"))) list.begin_host(*size);
+    if (line.starts_with("GPU ") && is_bus_address(line.substr(4))) list.add_address(line.substr(4));
     list.add(after_key(line, "Product Name"), std::nullopt);
     if (!in_memory) continue;
     if (const auto size = tool_number(after_key(line, "Total"))) list.add_memory(static_cast<std::int64_t>(*size));
@@ -154,7 +167,7 @@ std::optional<DetectedGpus> gpus_of_query(const Lines& lines) {
 /// nvidia-smi --query-gpu=…,name,memory.total --format=csv, with its line of names.
 std::optional<DetectedGpus> gpus_of_csv(const Lines& lines) {
   GpuList list("nvidia-smi");
-  std::size_t columns = 0, name = 0, memory = 0;
+  std::size_t columns = 0, name = 0, memory = 0, index = 0;
   bool has_memory = false;
   for (const std::string_view line : lines) {
     const Lines cells = tool_parts(line, ',');
@@ -167,8 +180,10 @@ std::optional<DetectedGpus> gpus_of_csv(const Lines& lines) {
       name = static_cast<std::size_t>(named("name") - cells.begin());
       memory = static_cast<std::size_t>(named("memory.total") - cells.begin());
       has_memory = memory < columns;
+      index = static_cast<std::size_t>(named("index") - cells.begin());
+      list.begin_host();
     } else if (columns > 0 && cells.size() == columns && !cells[name].empty()) {
-      list.add(cells[name], std::nullopt);
+      list.add(cells[name], index < columns ? tool_number(cells[index]) : std::nullopt);
       if (const auto size = has_memory ? tool_number(cells[memory]) : std::nullopt)
         list.add_memory(static_cast<std::int64_t>(*size));
     }
@@ -179,7 +194,7 @@ std::optional<DetectedGpus> gpus_of_csv(const Lines& lines) {
 /// The name of a series: of its PCI number, or inside the brackets of `Aqua Vanjaram [Instinct MI300A]`.
 std::string_view series_name(std::string_view name) {
   for (const auto& [number, known] : devices_by_number) {
-    if (lower_case_of(name) == number) return known;
+    if (lower_case(name) == number) return known;
   }
   const std::size_t open = name.find('['), close = name.find(']');
   const bool has_brackets = open != std::string_view::npos && close != std::string_view::npos && open < close;
@@ -189,24 +204,33 @@ std::string_view series_name(std::string_view name) {
 /// rocm-smi: `GPU[0] : Card series: AMD Instinct MI210`, or the concise table with names or PCI numbers; agents of rocminfo.
 std::optional<DetectedGpus> gpus_of_rocm(const Lines& lines) {
   GpuList named("rocm-smi"), numbered("rocm-smi"), below("rocm-smi"), agents("rocminfo");
-  std::optional<double> row;
+  std::optional<double> row, agent_number;
   std::string_view agent;
   for (const std::string_view line : lines) {
     if (line.starts_with("GPU[")) {
       const std::size_t colon = line.find(':');
       const std::string_view value = colon == std::string_view::npos ? "" : tool_text(line.substr(colon + 1));
-      const std::string key = lower_case_of(value);
+      const std::string key = lower_case(value);
       if (key.starts_with("card series:") || key.starts_with("device name:"))
         named.add(series_name(tool_text(value.substr(value.find(':') + 1))), tool_number(line.substr(4)));
     }
-    if (const std::string_view name = after_key(line, "Marketing Name"); !name.empty())
-      agent = name.substr(0, name.find('/'));
-    if (after_key(line, "Device Type") == "GPU") agents.add(agent, std::nullopt);
+    if (line.starts_with("Agent ")) {
+      agent_number = tool_number(line.substr(6));
+      if (agent_number == 1) agents.begin_host();
+    }
+    if (line.starts_with("Marketing Name")) {
+      agent = after_key(line, "Marketing Name");
+      agent = agent.substr(0, agent.find('/'));
+    }
+    if (const std::string_view type = after_key(line, "Device Type"); !type.empty()) {
+      if (type == "GPU") agents.add(agent, agent_number);
+      agent = {};
+    }
     if (row && (line.starts_with("AMD ") || line.starts_with("Instinct "))) below.add(line, row);
     row = tool_number(line);
     if (!row) continue;
     for (const auto& [number, name] : devices_by_number) {
-      if (lower_case_of(line).find(number) != std::string::npos) numbered.add(name, row);
+      if (lower_case(line).find(number) != std::string::npos) numbered.add(name, row);
     }
   }
   for (const GpuList* const list : {&named, &below, &numbered, &agents}) {
@@ -218,73 +242,126 @@ std::optional<DetectedGpus> gpus_of_rocm(const Lines& lines) {
 /// The GPUs of Slurm's `Gres=gpu:h100:8(S:0-1)`.
 std::optional<DetectedGpus> gpus_of_slurm(const std::string& gres) {
   const Lines parts = tool_parts(std::string_view(gres), ':');
-  if (parts.size() < 3 || parts[0] != "gpu") return std::nullopt;
+  if (parts.size() < 3 || parts[0] != "gpu" || parts[1].empty()) return std::nullopt;
   const auto count = tool_number(parts[2]);
   if (!count || *count < 1 || *count > 1000) return std::nullopt;
   const std::string name(parts[1]);
-  return counted_gpus(ListedGpus(static_cast<std::size_t>(*count), {name, std::nullopt}), maker_of(name), "scontrol");
+  return DetectedGpus{
+      .name = name, .count = static_cast<int>(*count), .memory_mib = {}, .maker = maker_of(name), .tool = "scontrol"};
 }
 
-/// The adapters of ibstat, ibstatus or ibv_devinfo: `CA 'mlx5_0'`, `Infiniband device 'mlx5_0'`, `hca_id: mlx5_0`.
+/// The active ports that one tool lists, up to the first head of an adapter that comes again: there, another host begins.
+struct PortList {
+  std::string_view tool, head;            ///< `head`: the start of the first line of an adapter
+  std::set<std::string_view> adapters{};  ///< their first lines
+  bool is_over = false;
+  std::vector<PortRate> ports{};
+};
+
+/// The ports of the first tool that lists some, because several tools list the same ports.
 std::optional<DetectedPorts> ports_in(const Lines& lines) {
-  std::vector<PortRate> ports;
-  std::string tool;
+  std::array<PortList, 3> lists{PortList{"ibstat", "CA '"}, {"ibstatus", "Infiniband device '"}, {"ibv_devinfo", "hca_id:"}};
+  PortList* list = nullptr;
   bool is_active = false;
-  const auto add = [&](std::optional<double> gigabits, std::string_view text) {
-    if (gigabits && is_active && !tool.empty()) ports.push_back({*gigabits, std::string(text)});
+  const auto add = [&](double gigabits, const std::string& text) {
+    if (is_active && list != nullptr && !list->is_over) list->ports.push_back({gigabits, text});
     is_active = false;
   };
   double lanes = 0;
   for (const std::string_view line : lines) {
-    if (line.starts_with("CA '")) tool = "ibstat";
-    if (line.starts_with("Infiniband device '")) tool = "ibstatus";
-    if (line.starts_with("hca_id:")) tool = "ibv_devinfo";
-    const std::string state = lower_case_of(std::string(after_key(line, "State")) + std::string(after_key(line, "state")));
+    for (PortList& each : lists) {
+      if (!line.starts_with(each.head)) continue;
+      list = &each;
+      each.is_over = each.is_over || !each.adapters.insert(line).second;
+      is_active = false;
+      lanes = 0;
+    }
+    const std::string state = lower_case(std::string(after_key(line, "State")) + std::string(after_key(line, "state")));
     if (!state.empty()) is_active = state.find("active") != std::string::npos && state.find("inactive") == std::string::npos;
     for (const std::string_view key : {"Rate", "rate"}) {
       const std::string_view rate = after_key(line, key);
       if (const auto gigabits = tool_number(rate))
-        add(gigabits, rate.find(' ') == rate.npos ? std::string(rate) + " Gb/s" : std::string(rate));
+        add(*gigabits, rate.find(' ') == rate.npos ? std::string(rate) + " Gb/s" : std::string(rate));
     }
     if (const auto width = tool_number(after_key(line, "active_width"))) lanes = *width;
     if (const auto speed = tool_number(after_key(line, "active_speed")))
       add(*speed * lanes, fmt::format("{:g} lanes of {:g} Gb/s", lanes, *speed));
   }
-  return fastest_port(ports, tool);
+  for (const PortList& each : lists) {
+    if (auto ports = fastest_port(each.ports, each.tool)) return ports;
+  }
+  return std::nullopt;
 }
 
+/// The nodes of Slurm.
 struct SlurmNodes {
-  std::optional<DetectedNodes> nodes;
-  std::string gres;  ///< of the first node with GPUs
+  std::set<std::string_view> names{};
+  std::map<std::string, int> nodes_of_gres{};  ///< `gpu:h100:8`, and the number of nodes with these GPUs
+  std::string first_gres{};
 };
 
-/// The records of scontrol show node, in one line or in several.
+/// The records of scontrol show node, in one line or in several. A record that comes again is skipped.
 SlurmNodes nodes_in(const Lines& lines) {
-  int all = 0, with_gpus = 0;
   SlurmNodes found;
+  bool is_new = false;
   for (const std::string_view line : lines) {
-    all += line.starts_with("NodeName=") ? 1 : 0;
+    if (line.starts_with("NodeName=")) is_new = found.names.insert(words_in(line).front()).second;
     for (const std::string_view word : words_in(line)) {
-      if (!word.starts_with("Gres=gpu") || all == 0) continue;
-      ++with_gpus;
-      if (found.gres.empty()) found.gres = word.substr(std::string_view("Gres=").size());
+      if (!word.starts_with("Gres=gpu") || !is_new) continue;
+      const std::string_view sockets = "(S:";  // that the GPUs are attached to, as in `gpu:h100:8(S:0-1)`
+      const std::string gres(
+          word.substr(std::string_view("Gres=").size(), word.find(sockets) - std::string_view("Gres=").size()));
+      ++found.nodes_of_gres[gres];
+      if (found.first_gres.empty()) found.first_gres = gres;
+      is_new = false;
     }
   }
-  if (all > 0) found.nodes = DetectedNodes{with_gpus > 0 ? with_gpus : all, with_gpus > 0};
   return found;
+}
+
+/// The nodes with the GPUs of the host, or else with those of the first node.
+std::optional<DetectedNodes> counted_nodes(const SlurmNodes& slurm, const std::optional<DetectedGpus>& gpus) {
+  if (slurm.names.empty()) return std::nullopt;
+  if (slurm.nodes_of_gres.empty()) return DetectedNodes{static_cast<int>(slurm.names.size()), false};
+  const auto is_of_host = [&](const std::string& gres) {
+    const auto listed = gpus_of_slurm(gres);
+    return gpus && listed && listed->count == gpus->count && is_same_gpu(listed->name, gpus->name);
+  };
+  std::string counted = slurm.first_gres;
+  if (!is_of_host(counted)) {
+    for (const auto& [gres, nodes] : slurm.nodes_of_gres) {
+      if (is_of_host(gres)) counted = gres;
+    }
+  }
+  constexpr std::size_t most_named = 8;
+  std::vector<std::string> others;
+  for (const auto& [gres, nodes] : slurm.nodes_of_gres) {
+    if (gres != counted && others.size() < most_named) others.push_back(fmt::format("{} with {}", nodes, gres));
+  }
+  if (const std::size_t kinds = slurm.nodes_of_gres.size() - 1; kinds > others.size())
+    others.push_back(fmt::format("and those of {} more kinds", kinds - others.size()));
+  return DetectedNodes{slurm.nodes_of_gres.at(counted), true, fmt::format("{}", fmt::join(others, ", "))};
 }
 
 std::optional<DetectedProcessor> processor_in(const Lines& lines) {
   DetectedProcessor found{.name = {}, .from = "lscpu"};
+  bool has_sockets = false;
   for (const std::string_view line : lines) {
     if (found.name.empty()) found.name = after_key(line, "Model name");
-    if (const auto sockets = tool_number(after_key(line, "Socket(s)")); sockets && *sockets >= 1 && *sockets <= 1000)
-      found.sockets = static_cast<int>(*sockets);
+    const auto sockets = tool_number(after_key(line, "Socket(s)"));
+    if (has_sockets || !sockets || *sockets < 1 || *sockets > 1000) continue;
+    found.sockets = static_cast<int>(*sockets);
+    has_sockets = true;
   }
   return found.name.empty() ? std::nullopt : std::optional(found);
 }
 
 }  // namespace
+
+std::optional<DetectedNodes> nodes_in_output(std::string_view text, const std::optional<DetectedGpus>& gpus) {
+  const Lines lines = tool_parts(text, '\n');
+  return counted_nodes(nodes_in(lines), gpus);
+}
 
 HostFacts facts_in_outputs(std::string_view text) {
   const std::string plain = without_escape_codes(text);
@@ -299,11 +376,11 @@ HostFacts facts_in_outputs(std::string_view text) {
   if (!facts.gpus) facts.gpus = gpus_of_csv(lines);
   if (!facts.gpus) facts.gpus = gpus_of_rocm(lines);
   if (!facts.gpus) facts.gpus = gpus_of_outputs(plain);
-  if (!facts.gpus) facts.gpus = gpus_of_slurm(slurm.gres);
+  if (!facts.gpus) facts.gpus = gpus_of_slurm(slurm.first_gres);
   facts.links = links_in(plain, plain);
   facts.processor = processor_in(lines);
   facts.ports = ports_in(lines);
-  facts.nodes = slurm.nodes;
+  facts.nodes = counted_nodes(slurm, facts.gpus);
   return facts;
 }
 

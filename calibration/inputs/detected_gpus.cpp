@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "calibration/inputs/tool_text.hpp"
+#include "core/lower_case.hpp"
 #include "core/program_output.hpp"
 
 namespace ddl {
@@ -40,15 +41,15 @@ ListedGpus rocm_lines(std::string_view text) {
   std::optional<std::size_t> series, memory;
   for (const std::string_view line : tool_parts(text, '\n')) {
     const std::vector<std::string_view> cells = tool_parts(line, ',');
-    if (lower_case_of(cells.front()) == "device") {
+    if (lower_case(cells.front()) == "device") {
       for (std::size_t i = 0; i < cells.size(); ++i) {
-        if (lower_case_of(cells[i]) == "card series") series = i;
-        if (lower_case_of(cells[i]) == "vram total memory (b)") memory = i;
+        if (lower_case(cells[i]) == "card series") series = i;
+        if (lower_case(cells[i]) == "vram total memory (b)") memory = i;
       }
-    } else if (series && cells.size() > *series && lower_case_of(cells.front()).starts_with("card")) {
+    } else if (series && cells.size() > *series && lower_case(cells.front()).starts_with("card")) {
       const auto bytes = memory && cells.size() > *memory ? tool_number(cells[*memory]) : std::nullopt;
       listed.emplace_back(cells[*series], bytes ? std::optional(static_cast<std::int64_t>(*bytes / 0x1p20)) : std::nullopt);
-    } else if (const std::size_t at = lower_case_of(line).find("card series:"); at != std::string::npos) {
+    } else if (const std::size_t at = lower_case(line).find("card series:"); at != std::string::npos) {
       // Without CSV: `GPU[0] : Card series: AMD Instinct MI210`
       listed.emplace_back(tool_text(line.substr(at + std::string_view("card series:").size())), std::nullopt);
     }
@@ -56,15 +57,23 @@ ListedGpus rocm_lines(std::string_view text) {
   return listed;
 }
 
-/// The text after the first `key:` of each line, as amd-smi and xpu-smi print it, and the memory that follows a name.
+/// The text after the first `key:` of each line, as amd-smi and xpu-smi print it, and the memory that follows a name. The
+/// number of a GPU stands in the line `GPU: 0`, or before its name; if it comes again, another host begins.
 ListedGpus keyed_lines(std::string_view text, std::string_view key, std::string_view memory_key) {
   ListedGpus listed;
+  std::optional<double> number, last;
   for (const std::string_view line : tool_parts(text, '\n')) {
     const auto value_of = [&](std::string_view name) -> std::string_view {
       const std::size_t at = line.find(name);
       return at == std::string_view::npos ? std::string_view() : tool_text(line.substr(at + name.size()));
     };
-    if (const std::string_view name = value_of(key); !name.empty()) listed.emplace_back(name, std::nullopt);
+    if (line.starts_with("GPU:")) number = tool_number(value_of("GPU:"));
+    if (const std::string_view name = value_of(key); !name.empty()) {
+      if (!line.starts_with(key)) number = tool_number(line);
+      if (number && last && *number <= *last) break;
+      last = std::exchange(number, std::nullopt);
+      listed.emplace_back(name, std::nullopt);
+    }
     if (memory_key.empty() || listed.empty() || listed.back().second) continue;
     if (const auto mebibytes = tool_number(value_of(memory_key)))
       listed.back().second = static_cast<std::int64_t>(*mebibytes);
@@ -82,9 +91,9 @@ struct GpuWords {
   std::string form;  ///< `pcie`, `nvl`, `dgxs`; empty for SXM modules, and for GPUs of one form
 };
 GpuWords words_of_gpu(const std::string& name) {
-  std::string letters = lower_case_of(name);
+  std::string letters = lower_case(name);
   std::replace_if(
-      letters.begin(), letters.end(), [](char c) { return c == '-' || c == '(' || c == ')'; }, ' ');
+      letters.begin(), letters.end(), [](char c) { return c == '-' || c == '_' || c == '(' || c == ')'; }, ' ');
   GpuWords found;
   for (const std::string_view part : words_in(letters)) {
     const std::string word(part);
@@ -105,6 +114,7 @@ GpuWords words_of_gpu(const std::string& name) {
 }  // namespace
 
 std::optional<DetectedGpus> counted_gpus(const ListedGpus& listed, std::string maker, std::string tool) {
+  require_one_node(listed.size(), "GPUs", tool);
   std::vector<DetectedGpus> kinds;
   for (const auto& [name, memory] : listed) {
     const auto known =
@@ -129,7 +139,7 @@ std::optional<DetectedGpus> counted_gpus(const ListedGpus& listed, std::string m
 }
 
 std::string maker_of(const std::string& gpu) {
-  const std::string name = lower_case_of(gpu);
+  const std::string name = lower_case(gpu);
   const auto has = [&](std::string_view word) { return name.find(word) != std::string::npos; };
   if (has("amd") || has("instinct") || has("radeon")) return "AMD";
   if (has("gaudi") || has("habana") || name.starts_with("hl-")) return "Habana";

@@ -13,7 +13,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "calibration/inputs/captured_host.hpp"
 #include "calibration/inputs/detected_gpus.hpp"
+#include "core/error.hpp"
 #include "core/program_output.hpp"
 
 namespace ddl {
@@ -122,22 +124,22 @@ std::optional<DetectedPorts> detect_ports(const HostPlaces& places) {
   return fastest_port(ports, "/sys/class/net");
 }
 
-std::optional<DetectedNodes> detect_nodes(const HostPlaces& places) {
+std::optional<DetectedNodes> detect_nodes(const HostPlaces& places, const std::optional<DetectedGpus>& gpus) {
   const auto text = program_output({"scontrol", "show", "nodes", "--oneliner"}, places.search_path, patience);
-  if (!text) return std::nullopt;
-  int all = 0, with_gpus = 0;
-  for (const std::string& line : lines_of(*text)) {
-    if (!line.starts_with("NodeName=")) continue;
-    ++all;
-    if (line.find(" Gres=gpu") != std::string::npos) ++with_gpus;
-  }
-  if (all == 0) return std::nullopt;
-  return DetectedNodes{with_gpus > 0 ? with_gpus : all, with_gpus > 0};
+  return text ? nodes_in_output(*text, gpus) : std::nullopt;
 }
 
 }  // namespace
 
+void require_one_node(std::size_t count, std::string_view things, std::string_view tool) {
+  constexpr std::size_t most_of_node = 1024;  // assumed
+  if (count > most_of_node)
+    throw Error(fmt::format("{} lists more than 1,024 {}, which is more than a node has", tool, things),
+                "give the output of one node");
+}
+
 std::optional<DetectedPorts> fastest_port(const std::vector<PortRate>& ports, std::string_view from) {
+  require_one_node(ports.size(), "ports", from);
   DetectedPorts found;
   for (const PortRate& port : ports) {
     if (port.gigabits > found.gigabits) found = {0, port.gigabits, fmt::format("{}, {}", from, port.text)};
@@ -153,7 +155,7 @@ HostFacts detect_host(const HostPlaces& places) {
   if (facts.gpus && facts.gpus->tool == "nvidia-smi" && facts.gpus->count > 1) facts.links = detect_links(places);
   facts.processor = detect_processor(places);
   facts.ports = detect_ports(places);
-  facts.nodes = detect_nodes(places);
+  facts.nodes = detect_nodes(places, facts.gpus);
   return facts;
 }
 

@@ -55,6 +55,7 @@ struct PortRate {
 struct DetectedNodes {
   int count = 0;
   bool with_gpus = false;  ///< whether only nodes with GPUs are counted
+  std::string others{};    ///< description of the nodes with other GPUs, which are not counted
 };
 
 /// Facts that a host reports about itself. Facts that the host does not report are unset.
@@ -72,6 +73,8 @@ struct HostFacts {
 /// `NVIDIA A100-SXM4-80GB`. Sizes of memory are not compared.
 [[nodiscard]] bool is_same_gpu(const std::string& a, const std::string& b);
 
+/// Throws Error if a tool lists more GPUs or ports than a node has: then the outputs of many nodes are joined.
+void require_one_node(std::size_t count, std::string_view things, std::string_view tool);
 /// The ports with the highest rate; empty if all ports are so slow that they only serve administration.
 [[nodiscard]] std::optional<DetectedPorts> fastest_port(const std::vector<PortRate>& ports, std::string_view from);
 /// Collects facts from the first of nvidia-smi, rocm-smi, amd-smi, hl-smi and xpu-smi that lists devices, /proc/cpuinfo or

@@ -195,7 +195,8 @@ class Drafter {
     }
     if (request_.host.nodes) {
       const DetectedNodes& nodes = *request_.host.nodes;
-      const std::string_view kind = nodes.with_gpus ? " with GPUs" : "";
+      const std::string kind = std::string(nodes.with_gpus ? " with GPUs" : "") +
+                               (nodes.others.empty() ? "" : fmt::format(" (not counted: {})", nodes.others));
       if (!has_network && nodes.count > 1) {
         return found(fmt::format("Nodes: scontrol lists {}{}. {} describes a single node, and so does this file.",
                                  nodes.count, kind, like_.machine.name));
@@ -211,8 +212,14 @@ class Drafter {
   /// What is known of the links between the GPUs of a node. Sets the links if the other machine has none, and the rate of
   /// one is known.
   std::string links_finding() {
-    if (!request_.host.gpus || !devices_per_node_ || request_.host.gpus->count < 2) return {};
     const std::string node = like_.machine.levels.front().name;
+    if (!request_.host.gpus && request_.host.links && !like_.machine.device.is_processor) {
+      return found(
+          fmt::format("Links inside the {}: taken from {}. Those of nvidia-smi topo -m are not used, because the GPUs "
+                      "are assumed.",
+                      node, like_.machine.name));
+    }
+    if (!request_.host.gpus || !devices_per_node_ || request_.host.gpus->count < 2) return {};
     if (!request_.host.links)
       return found(fmt::format("Links inside the {}: not detected, taken from {}.", node, like_.machine.name));
     const DetectedLinks& links = *request_.host.links;

@@ -23,12 +23,6 @@ std::vector<std::string_view> tool_parts(std::string_view text, char sign) {
   return parts;
 }
 
-std::string lower_case_of(std::string_view text) {
-  std::string letters(text);
-  for (char& c : letters) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return letters;
-}
-
 std::optional<double> tool_number(std::string_view text) {
   double number = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);

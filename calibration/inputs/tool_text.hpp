@@ -14,7 +14,6 @@ namespace ddl {
 [[nodiscard]] std::vector<std::string_view> tool_parts(std::string&& text, char sign) = delete;  // parts would outlive it
 /// The words that blanks separate.
 [[nodiscard]] std::vector<std::string_view> words_in(std::string_view line);
-[[nodiscard]] std::string lower_case_of(std::string_view text);
 /// The number at the start of a text, from zero on; empty if there is none.
 [[nodiscard]] std::optional<double> tool_number(std::string_view text);
 /// Removes the codes by which nvidia-smi underlines the first line of its table.

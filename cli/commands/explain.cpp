@@ -134,7 +134,8 @@ PlanComparison compared_with(const std::string& option, const std::string& text,
     SearchOptions sought;
     sought.devices = explained.mesh.devices();
     sought.global_batch = explained.global_batch;
-    plan = best_plan(*answer.study, estimator, sought, family, answer.ideal);
+    if (family) sought.families = {*family};
+    plan = best_plan(*answer.study, estimator, sought, answer.ideal);
     if (!plan) none = family ? why_without_plans(explained.mesh.devices(), family->family) : std::string("has no plan");
   }
   const std::string beginning = option == "--why-not" ? "Why not" : "Against";
@@ -152,8 +153,12 @@ PlanComparison compared_with(const std::string& option, const std::string& text,
   pair.explained_name = name_against(explained, *plan);
   pair.other_name = name_against(*plan, explained);
   if (pair.explained_name == pair.other_name && !(*plan == explained)) {
-    pair.explained_name = "the explained plan";
-    pair.other_name = "the other";
+    pair.explained_name = plan_word(explained);
+    pair.other_name = plan_word(*plan);
+    if (pair.explained_name == pair.other_name) {
+      pair.explained_name = "the explained plan";
+      pair.other_name = "the other plan";
+    }
   }
   pair.heading = fmt::format("{} {}", beginning, family_name(plan->mesh.family()));
   pair.other = explain(estimator, *plan);
@@ -204,7 +209,7 @@ Document document_of(const ExplainAnswer& answer, bool drawn = false) {
     add_findings(document, estimate, study);
     if (changes) add_what_fits(document, *changes, study);
     add_what_if(document, estimate, answer.what_if);
-    if (answer.measured) add_measured(document, estimate, *answer.measured);
+    if (answer.measured) add_measured(document, estimate, *answer.measured, Estimator(study.job()));
     add_width(document, estimate, study.spec());
     add_evidence(document, alike_runs(study, estimate, bundled_time_errors_file().evidence));
   }
@@ -248,7 +253,7 @@ Json json_of(const ExplainAnswer& answer) {
   if (answer.out_of_core) json["out_of_core"] = out_of_core_to_json(*answer.out_of_core, estimate, study);
   json["why_not"] = compared(answer.why_not);
   json["against"] = compared(answer.against);
-  if (answer.measured) json["measured"] = measured_to_json(estimate, *answer.measured);
+  if (answer.measured) json["measured"] = measured_to_json(estimate, *answer.measured, Estimator(study.job()));
   if (!answer.what_if.empty()) json["what_if"] = what_if_to_json(estimate, answer.what_if);
   json["evidence"] = evidence_to_json(alike_runs(study, estimate, bundled_time_errors_file().evidence));
   json["inputs"] = inputs_to_json(study, answer.training);

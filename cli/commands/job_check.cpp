@@ -288,7 +288,7 @@ void refuse_model(const std::string& file) {
 
 void judge_into(JobCheck& check, const CheckOptions& options) {
   refuse_model(check.file);
-  if (std::optional<Configuration> read = recognise_configuration(check.file, script_values_in(options.set_words))) {
+  if (std::optional<Configuration> read = recognize_configuration(check.file, script_values_in(options.set_words))) {
     judge_configuration(check, {.configuration = *std::move(read), .estimate = {}}, options);
   } else {
     judge_job(check, options);
@@ -299,7 +299,7 @@ void judge_into(JobCheck& check, const CheckOptions& options) {
 
 bool is_configuration(const std::string& file) {
   try {
-    return recognise_configuration(file).has_value();
+    return recognize_configuration(file).has_value();
   } catch (const Error&) {  // the error is reported when the file is checked
     return false;
   }

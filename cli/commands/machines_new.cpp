@@ -64,10 +64,13 @@ std::string search_path(const MachineNewRequest& asked, const std::string& path)
 }
 
 /// Throws Error if no GPUs were detected, or GPUs of another vendor than those of the base machine.
-void require_gpus(const DraftRequest& request) {
+void require_gpus(const DraftRequest& request, bool is_captured) {
   const Machine& like = request.like.machine;
   if (like.device.is_processor) return;
   const std::string keep = fmt::format("--assume-gpus keeps the {} of {}", like.device.name, like.name);
+  if (!request.host.gpus && is_captured) {
+    throw Error("the outputs list no GPUs", "add the output of nvidia-smi, rocm-smi, amd-smi, hl-smi or xpu-smi; " + keep);
+  }
   if (!request.host.gpus) {
     throw Error("no GPUs were detected: none of nvidia-smi, rocm-smi, amd-smi, hl-smi and xpu-smi lists any",
                 "run this on a node with GPUs, or give their saved outputs: --captured FILE; " + keep);
@@ -153,7 +156,7 @@ MachineDraft draft_by_host(const MachineNewRequest& asked, const std::string& ou
   request.extends = extends_text(like, request.like, output);
   if (asked.nodes) request.nodes = static_cast<int>(*asked.nodes);
   if (!asked.assume_gpus) {
-    require_gpus(request);
+    require_gpus(request, !asked.outputs.empty());
   } else if (request.host.gpus && request.host.gpus->maker != maker_of(request.like.machine.device.name)) {
     request.host.gpus.reset();
   }

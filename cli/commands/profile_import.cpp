@@ -30,8 +30,12 @@ struct ProfileImportRequest {
 };
 
 ProfileImportOptions options_of(const ProfileImportRequest& asked) {
-  ProfileImportOptions options{
-      .samples = asked.samples, .precision = {}, .optimizer = {}, .device = asked.device, .others = model_names()};
+  ProfileImportOptions options{.samples = asked.samples,
+                               .precision = {},
+                               .optimizer = {},
+                               .device = asked.device,
+                               .model = asked.model,
+                               .others = model_names()};
   if (!asked.precision.empty()) options.precision = chosen<Precision>("--precision", asked.precision);
   if (!asked.optimizer.empty())
     options.optimizer = chosen("--optimizer", asked.optimizer, parse_measured_optimizer, {"sgd", "momentum", "adam"});

@@ -16,13 +16,11 @@
 
 namespace ddl {
 
-std::optional<Plan> best_plan(const Study& study, const Estimator& estimator, SearchOptions options,
-                              const std::optional<NamedFamily>& family, bool ideal) {
+std::optional<Plan> best_plan(const Study& study, const Estimator& estimator, SearchOptions options, bool ideal) {
   options.precision = study.precision();
   options.optimizer = study.optimizer();
   options.top = 1;
   options.admitted = study.software().admits;
-  if (family) options.families = {*family};
   if (ideal) keep_to_ideal(options.chosen);
   options.tie = ideal ? 0 : usual_tie;
   options.errors = &bundled_time_errors();
@@ -46,7 +44,7 @@ PlanStudy sought_plan(const StudyOptions& study, const PlanOptions& options) {
   sought.chosen = chosen_of(options);
   if (!options.placement.empty()) sought.placement = parse_placement(options.placement);
   sought.families = families_asked(options, study.ideal);
-  asked.plan = best_plan(*asked.study, Estimator(asked.study->job()), sought, std::nullopt, study.ideal);
+  asked.plan = best_plan(*asked.study, Estimator(asked.study->job()), sought, study.ideal);
   if (asked.plan) return asked;
   throw Error(fmt::format("no plan is possible on {}", count_text(sought.devices, "device")),
               "'ddl-oracle recommend' with the same options shows why");

@@ -4,18 +4,16 @@
 #include <optional>
 
 #include "cli/options/plan_options.hpp"
-#include "cli/options/strategies.hpp"
 #include "cli/options/study_options.hpp"
 #include "cli/options/train_tokens.hpp"
 #include "estimator/search/search.hpp"
 
 namespace ddl {
 
-/// Returns the best plan of a strategy, or of all strategies. If no plan is possible, returns the
-/// plan that exceeds the memory by the least. Empty if the strategy cannot divide the devices.
-/// `options`: the devices, the batch and the fixed choices.
+/// Returns the best plan. If no plan is possible, returns the plan that exceeds the memory by the least. Empty if the
+/// strategies cannot divide the devices. `options`: the devices, the batch, the strategies and the fixed choices.
 [[nodiscard]] std::optional<Plan> best_plan(const Study& study, const Estimator& estimator, SearchOptions options,
-                                            const std::optional<NamedFamily>& family, bool ideal);
+                                            bool ideal);
 
 /// Whether the user gave the number of devices, but not how to divide the devices: no plan and no degrees.
 [[nodiscard]] bool leave_degrees_open(const PlanOptions& options);

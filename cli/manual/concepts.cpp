@@ -19,13 +19,14 @@ constexpr auto concept_table = std::to_array<Concept>({
      "'recommend' and 'explain' report the time of a step with a 90 % interval; 'explain' divides it into phases. 'explain "
      "--measured 3.1s' compares a measured step with it."},
     {"time-to-train training-time wall-clock duration eta",
-     "Give the length of the training by --train-tokens 1T, --epochs 90 or --to-accuracy; the report then has its time and "
+     "--train-tokens 1T, --epochs 90 or --to-accuracy gives the length of the training; the report then has its time and "
      "cost."},
     {"bubble pipeline-bubble",
-     "The bubble is the time in which a stage of a pipeline waits for other stages: the phase 'bubble' of 'explain'. "
-     "--schedule, --virtual-stages and --micro-batches change the bubble."},
+     "'explain' has the phase 'bubble': the time in which a stage of a pipeline waits for other stages. --schedule, "
+     "--virtual-stages and --micro-batches change the bubble."},
     {"schedule schedules pipeline-schedule 1f1b gpipe zero-bubble zb-h1 zb-v dualpipe",
-     "A search chooses the schedule. To compare two: explain MODEL --gpus 64 --plan 'dp8·pp8 m16' --against 'dp8·pp8 zb-h1 "
+     "--schedule fixes the schedule; without it, a search chooses. To compare two: explain MODEL --gpus 64 --plan 'dp8·pp8 "
+     "m16' --against 'dp8·pp8 zb-h1 "
      "m16'."},
     {"compare comparison versus vs baseline",
      "'recommend --model A,B' and '--machine C,D' compare models and machines, '--machine h100:32,a100:64' also numbers of "
@@ -34,7 +35,7 @@ constexpr auto concept_table = std::to_array<Concept>({
      "--what-if 'bandwidth*2' shows the step with links that are twice as fast, and 'bandwidth(node)*2' with such links in "
      "a "
      "node only. Several changes: --what-if 'bandwidth*2' --what-if 'peak(bf16)*0.8'."},
-    {"interval uncertainty error confidence tie ties how-sure", "See 'help accuracy'."},
+    {"interval uncertainty error confidence tie ties how-sure", "'help accuracy' explains intervals and ties."},
     {"slower slow too-slow why-slow why-slower slower-than-predicted actual observed real measured-step",
      "'explain MODEL --gpus N --plan PLAN --software NAME --measured 3.1s' compares a measured step with the prediction of "
      "its "
@@ -83,14 +84,14 @@ constexpr auto concept_table = std::to_array<Concept>({
      "load "
      "of experts. 'models list --kind moe' lists mixtures of experts."},
     {"3d-parallelism 4d-parallelism hybrid hybrid-parallelism nd-parallel",
-     "A search tries all hybrids. --strategy data+tensor+pipeline tries all degrees of one hybrid, --degrees "
-     "data=8,tensor=8,pipeline=4 predicts one plan."},
+     "--strategy data+tensor+pipeline tries all degrees of one hybrid, --degrees data=8,tensor=8,pipeline=4 predicts one "
+     "plan. Without both, a search tries all hybrids."},
     {"etp expert-tensor-parallel", "--expert-tensor whole is expert-tensor-parallel size 1, split shards each expert."},
     {"gradient-accumulation accumulation-steps",
-     "Without a pipeline, --micro-batches is the number of accumulated batches of a step."},
+     "--micro-batches is the number of accumulated batches of a step, if the plan has no pipeline."},
     // Kernels and precision
     {"flash-attention flashattention sdpa fused-attention",
-     "Attention is fused if the model file and the software say so: 'models show NAME' and 'software show NAME'. "
+     "'models show NAME' and 'software show NAME' say whether attention is fused. "
      "MODEL@fused=no is eager attention, --setting attention=flash2 fixes the kernels."},
     {"torch-compile compile compiled inductor xla",
      "--software pytorch-compiled predicts compiled PyTorch, jax compiled JAX."},
@@ -114,7 +115,7 @@ constexpr auto concept_table = std::to_array<Concept>({
      "'predict exchange --operation allreduce --ranks 64' predicts collectives. --allreduce fixes the algorithm of "
      "gradients."},
     {"infiniband ethernet roce efa slingshot topology fat-tree torus dragonfly interconnect pcie",
-     "The machine file describes the network: 'machines show NAME' prints one, 'machines new' writes one. --what-if "
+     "'machines show NAME' prints a machine file, which describes the network, and 'machines new' writes one. --what-if "
      "'bandwidth(node)*2' shows the effect of a faster network."},
     {"overlap communication-overlap exposed-communication",
      "'explain' shows hidden and exposed communication. The software says what overlaps; --no-overlap and --setting "
@@ -124,18 +125,18 @@ constexpr auto concept_table = std::to_array<Concept>({
      "chooses the framework. --like SCRIPT reads the GPUs of batch scripts."},
     {"cloud aws azure gcp spot", "'machines list --kind cloud' lists instances of clouds; --price sets your price."},
     {"heterogeneous mixed-gpus",
-     "See 'predict mixed --help': data parallelism with a batch in proportion to the speed of each GPU."},
-    {"calibration", "See 'calibrate --help', and 'help accuracy'."},
+     "'predict mixed' predicts data parallelism with a batch in proportion to the speed of each GPU."},
+    {"calibration", "'calibrate' fits coefficients to measurements; see also 'help accuracy'."},
     // Data and training
     {"dataloader data-loader data-loading io i-o disk storage filesystem",
      "--dataset gives the samples and the machine file the storage. --no-input ignores the time to read samples, "
      "--input-exposed does not overlap it."},
     {"learning-rate convergence accuracy-target mlperf",
-     "Convergence is not predicted. --to-accuracy uses MLPerf's published samples to the target, --samples-to-target "
-     "yours."},
+     "--to-accuracy uses MLPerf's published samples to the target, --samples-to-target yours. Convergence is not "
+     "predicted."},
     {"inference serving kv-cache generation decode prefill rlhf",
      "MODEL@trained=none predicts one forward pass. Caches of keys and values and generation are not modeled."},
-    {"evaluation validation-loss eval", "Evaluation during a training is not modeled."},
+    {"evaluation validation-loss eval", "'recommend' and 'explain' predict the steps of a training, without evaluation."},
     {"checkpoint checkpoints failure",
      "--mtbf '5.8 years per GPU' adds failures and checkpoints to a whole training. For activation checkpointing, see 'help "
      "recompute'."},
@@ -143,24 +144,23 @@ constexpr auto concept_table = std::to_array<Concept>({
      "--objective energy ranks by energy; --pue and --carbon add energy and CO2 of a whole training to the report."},
     // Tools
     {"python api notebook pandas jupyter",
-     "The wheel has the module ddl_oracle: ddl_oracle.recommend(model=\"llama3-8b\", machine=\"h100\", gpus=64)."},
+     "'import ddl_oracle' loads the module of the wheel: ddl_oracle.recommend(model=\"llama3-8b\", machine=\"h100\", "
+     "gpus=64)."},
     {"yaml model-file own-model my-model custom-model new-model",
-     "A model file is YAML, and lists the input and the layers (docs/models.md). 'models import FILE' writes one, 'models "
-     "show "
-     "FILE.yaml' checks it, and --model FILE.yaml reads it."},
+     "--model FILE.yaml reads a model file, which lists the input and the layers (docs/models.md). 'models import FILE' "
+     "writes one, and 'models show FILE.yaml' checks it."},
     {"own-machine my-machine own-cluster my-cluster custom-machine on-premise machine-file",
      "'machines new ours --gpu rtx4090 --per-node 4 --nodes 4 --network 100Gb/s -o ours.yaml' writes a machine file, and "
      "--machine ours.yaml reads it."},
-    {"dropout", "Dropout is in the model file: 'models show NAME' lists its layers."},
+    {"dropout", "MODEL@dropout=0.1 sets the rate of dropout; 'models show NAME' lists its layers."},
     {"hidden-size num-layers num-heads vocab-size vocab",
-     "The model has its sizes: 'models show NAME' lists its parameters, and MODEL@layers=12 sets one."},
+     "MODEL@layers=12 sets a size of a model; 'models show NAME' lists the sizes."},
     {"runs measured measured-runs runs-csv predicted-vs-measured",
      "'explain --measured 3.1s' compares one step, 'validate RUNS.csv' a table of measured runs. The table has the columns "
      "model, strategy, gpus, "
      "global_batch, quantity (such as iter_total_s, the time of a step) and value. 'calibrate runs' fits factors to such a "
      "table."},
-    {"sft full-fine-tuning instruction-tuning",
-     "Fine-tuning of all weights is predicted like any other training. --lora 16 trains only adapters."},
+    {"sft full-fine-tuning instruction-tuning", "--lora 16 trains only adapters. Without it, all weights are trained."},
     {"onnx import huggingface hugging-face config-json import-model",
      "'models import FILE' writes a model file from an ONNX file or a config.json of Hugging Face; --model also takes "
      "them."},

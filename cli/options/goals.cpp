@@ -40,17 +40,23 @@ std::optional<Money> parse_money(std::string_view text, UnitProblem& problem) {
   return money;
 }
 
+/// The times that --measured accepts.
+constexpr Seconds least_measured{1e-9}, most_measured{1e9};
+
 void add_measured_step(const Command& command, std::optional<Seconds>& measured) {
   command
       .add_option_function(
           "--measured",
           [&measured](const std::string& text) {
+            constexpr const char* hint = "write for example 3.1s or 850ms";
             UnitProblem problem;
             measured = parse_quantity<Seconds>(text, problem);
-            if (!measured) throw Error("--measured: " + problem.message, "write for example 3.1s or 850ms");
-            if (measured->value() <= 0) throw Error("--measured must be positive", "write for example 3.1s or 850ms");
+            if (!measured) throw Error("--measured: " + problem.message, hint);
+            // This form of the condition is false for NaN, so NaN is refused.
+            const bool within = *measured >= least_measured && *measured <= most_measured;
+            if (!within) throw Error(fmt::format("--measured: {} is not from 1 ns to 1e9 s", quote(text)), hint);
           },
-          "time of a step that you measured, such as 3.1s: says whether it is as predicted, and what would explain it")
+          "time of a step that you measured, such as 3.1s; says whether it is as predicted, and what would explain it")
       .type_name("TIME");
 }
 

@@ -1,6 +1,8 @@
 #include "cli/options/usage_error.hpp"
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -54,8 +56,13 @@ std::vector<std::string> command_names(const CLI::App& command) {
 
 /// Says what a value of an option is.
 std::string value_hint(const CLI::Option& option) {
-  return fmt::format("write {} {}: {}", declared_name(option), option.get_type_name(),
-                     first_clause(option.get_description()));
+  std::string value = option.get_type_name();
+  if (value == "TEXT") value = "VALUE";
+  value.resize(std::min(value.find('['), value.size()));  // as in NUMBER[,..]
+  const std::string description = option.get_description();
+  const std::string_view clause = first_clause(description);
+  const bool has_colon = clause.find(": ") != std::string_view::npos;
+  return fmt::format("write {} {}{} {}", declared_name(option), value, has_colon ? ";" : ":", clause);
 }
 
 bool is_flag(const CLI::Option& option) { return option.get_items_expected_max() == 0; }

@@ -24,7 +24,7 @@ std::string memory_decides(const std::optional<PairedTerm<Bytes>>& term, bool of
   if (!term) return {};
   const Bytes own = of_other ? term->other : term->explained;
   const Bytes against = of_other ? term->explained : term->other;
-  return fmt::format("{} decide{}, {} against {}", term->name, term->name == "optimizer" ? "s" : "", humanize(own),
+  return fmt::format("{} decide{}, {} against {}", term->name, term->name.ends_with('s') ? "" : "s", humanize(own),
                      humanize(against));
 }
 
@@ -45,8 +45,8 @@ std::string of_times(const Comparison& comparison, const Compared& explained, co
       fmt::format("{} {} {} ({}) {} than {}, {}", other.name, longer ? "takes" : "is faster: it takes", humanize(difference),
                   fine_percent(difference / before), longer ? "longer" : "less", explained.name, times);
   if (const auto& term = comparison.deciding_time) {
-    text += fmt::format(": {} decides, {} against {}", doing_phrase(term->name), humanize(term->other),
-                        humanize(term->explained));
+    text += fmt::format(": {} decide{}, {} against {}", doing_phrase(term->name),
+                        term->name == "layer_collectives" ? "" : "s", humanize(term->other), humanize(term->explained));
   }
   return text;
 }

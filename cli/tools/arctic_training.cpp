@@ -25,6 +25,9 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"model.disable_activation_checkpoint", PlanChoice::recompute, "", kept},
     {"model.peft_config.peft_type", ConfigField::adapter, "", adapters},
     {"model.peft_config.r", ConfigField::adapter_rank},
+    only_read({"model.peft_config.lora_dropout", ConfigField::adapter_dropout}),
+    only_read({"model.peft_config.target_modules", ConfigField::adapter_layers}),
+    only_read({"model.peft_config.modules_to_save", ConfigField::trained_modules}),
     {"micro_batch_size", ConfigField::micro_batch},
     {"gradient_accumulation_steps", ConfigField::accumulation},
     {"sequence_parallel_size", ConfigField::context},
@@ -48,7 +51,8 @@ constexpr auto marks = argument_names("exit_iteration+model.name_or_path", "data
 
 constexpr auto harmless = argument_names("type", "code", "exit_*", "min_iterations", "train_*", "eval_*", "epochs", "seed",
                                          "data.*", "optimizer.*", "scheduler.*", "logger.*", "wandb.*", "checkpoint*",
-                                         "tokenizer*", "model.*", "mem_profiler*", "loss_*");
+                                         "tokenizer*", "model.save_name", "model.peft_config.lora_alpha",
+                                         "model.peft_config.task_type", "model.peft_config.bias", "mem_profiler*", "loss_*");
 
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"type", "a second model runs without gradients, or is trained as well",

@@ -43,6 +43,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     only_read({"model.backend.fake_balanced_gate", ConfigField::routing, "", gates}),
     weak({"peft.dim", ConfigField::adapter, "lora"}),
     {"peft.dim", ConfigField::adapter_rank},
+    only_read({"peft.dropout", ConfigField::adapter_dropout}),
     weak({"quantization.load_in_4bit", ConfigField::base, "", four_bits}),
     {"quantization.bnb_4bit_use_double_quant", ConfigField::base, "", doubled},
     {"quantization.load_in_8bit", ConfigField::base, "", eight_bits},

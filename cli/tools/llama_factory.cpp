@@ -136,6 +136,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"model", ConfigField::model},
     {"peft_config.name", ConfigField::adapter, "", types},
     {"peft_config.r", ConfigField::adapter_rank},
+    only_read({"peft_config.lora_dropout", ConfigField::adapter_dropout}),
+    only_read({"peft_config.target_modules", ConfigField::adapter_layers}),
     only_read({"peft_config.modules_to_save", ConfigField::trained_modules}),
     {"quant_config.quantization_bit", ConfigField::base, "", quantized},
     {"cutoff_len", ConfigField::sequence},
@@ -156,6 +158,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
 
 constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"},
                                                   {ConfigField::adapter_rank, "8"},
+                                                  {ConfigField::adapter_dropout, "0.05"},
                                                   {ConfigField::sequence, "2048"},
                                                   {ConfigField::micro_batch, "1"},
                                                   {ConfigField::precision, "bf16"},

@@ -36,6 +36,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"model.attn_config.attn_pdrop", ConfigField::attention_dropout},
     {"model.resid_pdrop", ConfigField::hidden_dropout},
     {"model.peft_config.r", ConfigField::adapter_rank},
+    only_read({"model.peft_config.lora_dropout", ConfigField::adapter_dropout}),
+    only_read({"model.peft_config.target_modules", ConfigField::adapter_layers}),
     {"global_train_batch_size", ConfigField::global_batch},
     {"device_train_microbatch_size", ConfigField::micro_batch},
     {"precision", ConfigField::precision, "", precisions},

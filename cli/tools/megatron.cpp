@@ -119,6 +119,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--use-distributed-optimizer", PlanChoice::zero, "1"},
     // Arguments of Ascend/MindSpeed-LLM, mindspeed_llm/training/arguments.py.
     only_read({"--lora-r", ConfigField::adapter_rank}),
+    only_read({"--lora-dropout", ConfigField::adapter_dropout}),
     only_read({"--moe-intermediate-size", ConfigField::expert_feed_forward}),
     only_read({"--moe-tp-extend-ep", ConfigField::expert_tensor, "1"}),
     // Arguments of alibaba/Megatron-LLaMA, megatron/arguments.py and model/llama_model.py.
@@ -226,16 +227,15 @@ constexpr auto harmless = argument_names(
     "--moe-router-group-topk", "--moe-router-num-groups", "--moe-router-pre-softmax", "--moe-permute-fusion",
     "--moe-router-fusion", "--moe-per-layer-logging", "--moe-input-jitter-eps", "--moe-router-padding-for-fp8",
     "--moe-use-legacy-grouped-gemm", "--moe-loss-coeff", "--fp8-amax-*", "--fp8-margin", "--fp8-interval", "--no-fp8-wgrad",
-    "--te-rng-tracker", "--calculate-per-token-loss", "--deepspeed", "--deepspeed_config",
-    "--deepspeed-activation-checkpointing", "--zero-*-bucket*", "--no-pipeline-parallel", "--attention-dropout", "--sft*",
-    "--use-tp-pp-dp-mapping", "--nccl-*", "--high-priority-stream-groups", "--tp-comm-bulk-*", "--disable-tp-comm-*",
-    "--tp-comm-overlap-*", "--straggler-*", "--disable-straggler-*", "--inference-*", "--bert-load", "--max-tokens-to-oom",
-    "--no-persist-layer-norm", "--kill-switch-*", "--codecarbon-dir", "--checkpoint-num-layers", "--checkpoint-in-cpu",
-    "--synchronize-each-layer", "--contiguous-checkpointing", "--partition-activations", "--skip-train", "--embed-layernorm",
-    "--pad-vocab-size-to", "--iterations-to-skip", "--legacy-tokenizer", "--log_*", "--job-name", "--moe-token-drop-policy",
-    "--tokens-to-skip", "--position-embedding-*", "--transformer-pipeline-*", "--use-fused-*", "--no-shared-storage",
-    "--handler-name", "--stage", "--enable-hf2mg-convert", "--model-type-hf", "--is-instruction-dataset", "--prompt-type",
-    "--ai-framework", "--norm-topk-prob", "--lora-alpha", "--lora-dropout", "--lora-fusion", "--lora-load");
+    "--te-rng-tracker", "--calculate-per-token-loss", "--deepspeed*", "--zero-*-bucket*", "--no-pipeline-parallel",
+    "--attention-dropout", "--sft*", "--use-tp-pp-dp-mapping", "--nccl-*", "--high-priority-stream-groups", "*tp-comm-*",
+    "*straggler-*", "--inference-*", "--bert-load", "--max-tokens-to-oom", "--no-persist-layer-norm", "--kill-switch-*",
+    "--codecarbon-dir", "--checkpoint-num-layers", "--checkpoint-in-cpu", "--synchronize-each-layer",
+    "--contiguous-checkpointing", "--partition-activations", "--skip-train", "--embed-layernorm", "--pad-vocab-size-to",
+    "--iterations-to-skip", "--legacy-tokenizer", "--log_*", "--job-name", "--moe-token-drop-policy", "--tokens-to-skip",
+    "--position-embedding-*", "--transformer-pipeline-*", "--use-fused-*", "--no-shared-storage", "--handler-name",
+    "--stage", "--enable-hf2mg-convert", "--model-type-hf", "--is-instruction-dataset", "--prompt-type", "--ai-framework",
+    "--norm-topk-prob", "--lora-alpha", "--lora-fusion", "--lora-load");
 
 constexpr auto other_model =
     "name the trained model with --model, which decides all of its sizes; the other arguments of the file are used";

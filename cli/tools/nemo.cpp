@@ -106,6 +106,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     only_read({"model.peft.peft_scheme", ConfigField::adapter, "", schemes}),
     only_read({"model.peft.lora_tuning.adapter_dim", ConfigField::adapter_rank}),
     only_read({"peft.dim", ConfigField::adapter_rank}),
+    only_read({"model.peft.lora_tuning.adapter_dropout", ConfigField::adapter_dropout}),
+    only_read({"peft.dropout", ConfigField::adapter_dropout}),
     only_read({"model.peft.lora_tuning.target_modules", ConfigField::adapter_layers}),
     only_read({"peft.target_modules", ConfigField::adapter_layers}),
     only_read({"optimizer.optimizer", ConfigField::optimizer, "", optimizers}),

@@ -33,6 +33,8 @@ constexpr auto shared_rows = std::to_array<ArgumentRow>({
     only_read({"--flash_attn", ConfigField::attention, "fused"}),
     {"--ds.lora.rank", ConfigField::adapter_rank},
     only_read({"--lora_rank", ConfigField::adapter_rank}),
+    only_read({"--ds.lora.dropout", ConfigField::adapter_dropout}),
+    only_read({"--lora_dropout", ConfigField::adapter_dropout}),
     only_read({"--ds.lora.target_modules", ConfigField::adapter_layers}),
     only_read({"--target_modules", ConfigField::adapter_layers}),
     only_read({"--ds.load_in_4bit", ConfigField::base, "nf4"}),
@@ -51,10 +53,12 @@ constexpr auto sft_rows = joined(shared_rows, std::to_array<ArgumentRow>({
                                                   {"--model.gradient_checkpointing_enable", PlanChoice::recompute, "full"},
                                                   {"--optim", ConfigField::optimizer, "", optimizers},
                                               }));
-// Up to version 0.9, the lengths of prompt and answer are two arguments.
+// Up to version 0.9, the lengths of prompt and answer are two arguments, and a micro-batch has 4 samples by default.
 constexpr auto actor_rows = joined(shared_rows, std::to_array<ArgumentRow>({
                                                     {"--actor.model_name_or_path", ConfigField::model},
                                                     only_read({"--pretrain", ConfigField::model}),
+                                                    only_read(weak({"--pretrain", ConfigField::micro_batch, "4"})),
+                                                    only_read({"--data.max_len", ConfigField::added_tokens, "0"}),
                                                     only_read({"--prompt_max_len", ConfigField::added_tokens}),
                                                     only_read({"--generate_max_len", ConfigField::sequence}),
                                                     {"--actor.gradient_checkpointing_enable", PlanChoice::recompute, "full"},
@@ -75,7 +79,8 @@ constexpr auto actor_usual = std::to_array<UsualValue>({{ConfigField::precision,
                                                         {ConfigField::optimizer, "adamw"},
                                                         {ConfigField::global_batch, "128"},
                                                         {ConfigField::micro_batch, "1"},
-                                                        {ConfigField::sequence, "2048"},
+                                                        {ConfigField::added_tokens, "1024"},
+                                                        {ConfigField::sequence, "1024"},
                                                         {ConfigField::nodes, "1"},
                                                         {ConfigField::gpus_per_node, "8"},
                                                         {PlanChoice::zero, "2"}});
@@ -85,14 +90,17 @@ constexpr auto not_modeled =
                    "--train.max_tokens_per_gpu", "--train_max_tokens_per_gpu", "--ds.deepcompile", "--deepcompile");
 
 constexpr auto harmless = argument_names(
-    "--ckpt.*", "--logger.*", "--eval.*", "--train.*", "--data.*", "--adam.*", "--muon.*", "--model.*", "--ds.*",
-    "--actor.*", "--critic.*", "--ref.*", "--reward.*", "--vllm.*", "--rollout.*", "--algo.*", "--save_*", "--load_*",
-    "--ckpt_*", "--logging_*", "--eval_*", "--max_epochs", "--max_samples", "--learning_rate", "--l2", "--lr_*", "--min_lr*",
-    "--input_*", "--output_*", "--dataset*", "--prompt_data*", "--label_key", "--apply_chat_template", "--use_wandb",
-    "--wandb_*", "--vllm_*", "--ref_*", "--reward_*", "--remote_rm_url", "--critic_*", "--actor_*", "--colocate_*",
-    "--rollout_*", "--n_samples_per_prompt", "--num_episodes", "--init_kl_coef", "--gamma", "--lambd", "--normalize_reward",
+    "--ckpt.*", "--logger.*", "--eval.*", "--train.max_epochs", "--train.num_episodes", "--train.seed",
+    "--train.full_determinism_enable", "--train.colocate_*", "--train.async_*", "--train.partial_rollout*",
+    "--train.agent_*", "--data.*", "--adam.*", "--muon.*", "--model.*", "--ds.lora.alpha", "--ds.use_universal_ckpt",
+    "--ds.overlap_comm", "--ds.ring_attn_head_stride", "--ds.enable_sleep", "--actor.*", "--critic.*", "--ref.*",
+    "--reward.*", "--vllm.*", "--rollout.*", "--algo.*", "--save_*", "--load_*", "--ckpt_*", "--logging_*", "--eval_*",
+    "--max_epochs", "--max_samples", "--learning_rate", "--l2", "--lr_*", "--min_lr*", "--input_*", "--output_*",
+    "--dataset*", "--prompt_data*", "--label_key", "--apply_chat_template", "--use_wandb", "--wandb_*", "--vllm_*",
+    "--ref_*", "--reward_*", "--remote_rm_url", "--critic_*", "--actor_*", "--colocate_*", "--rollout_*",
+    "--n_samples_per_prompt", "--num_episodes", "--init_kl_coef", "--gamma", "--lambd", "--normalize_reward",
     "--advantage_*", "--use_kl_*", "--kl_*", "--eps_*", "--seed", "--max_norm", "--aux_loss_coef", "--disable_*",
-    "--enable_*", "--*_enable_sleep", "--async_*", "--agent_*", "--lora_alpha", "--lora_dropout", "--overlap_comm",
+    "--enable_*", "--*_enable_sleep", "--async_*", "--agent_*", "--lora_alpha", "--overlap_comm",
     "--gradient_checkpointing_use_reentrant", "--tokenizer_*", "--use_tensorboard", "--micro_rollout_batch_size",
     "--ring_head_stride", "--address", "--runtime-env-json", "--dynamic_filtering*", "--freezing_actor_steps");
 

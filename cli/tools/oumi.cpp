@@ -40,6 +40,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"training.compile", ConfigField::compiled, "", flags},
     {"training.use_peft", ConfigField::adapter, "", adapters},
     {"peft.lora_r", ConfigField::adapter_rank},
+    only_read({"peft.lora_dropout", ConfigField::adapter_dropout}),
     only_read({"peft.lora_target_modules", ConfigField::adapter_layers}),
     only_read({"peft.lora_modules_to_save", ConfigField::trained_modules}),
     {"peft.q_lora", ConfigField::base, "", four_bits},

@@ -23,6 +23,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"model.name", ConfigField::model},
     weak({"model.lora.rank", ConfigField::adapter, "lora"}),
     {"model.lora.rank", ConfigField::adapter_rank},
+    only_read({"model.lora.dropout", ConfigField::adapter_dropout}),
     {"data.seq_len", ConfigField::sequence},
     {"data.batch_size", ConfigField::global_batch},
     {"data.micro_batch_size", ConfigField::micro_batch},

@@ -13,6 +13,7 @@ constexpr auto strategies = argument_words("fsdp=fsdp", "fsdp2=fsdp", "megatron=
 constexpr auto engines = argument_words("dp=fsdp", "megatron=megatron", "veomni=fsdp", "torchtitan=fsdp");
 // A configuration, or a degree, that only the trainer with Megatron-LM has.
 constexpr auto trainers = argument_words("*megatron*=megatron", "*=");
+constexpr auto kept = argument_words("true=yes", "false=no", "*=");
 constexpr auto any_degree = argument_words("*=megatron");
 
 constexpr auto rows = std::to_array<ArgumentRow>({
@@ -24,6 +25,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"actor_rollout_ref.model.path", ConfigField::model},
     {"actor_rollout_ref.model.lora_rank", ConfigField::adapter_rank},
     only_read({"actor_rollout_ref.model.lora.rank", ConfigField::adapter_rank}),
+    only_read({"actor_rollout_ref.model.lora.dropout", ConfigField::adapter_dropout}),
+    only_read({"actor_rollout_ref.model.target_modules", ConfigField::adapter_layers}),
     {"actor_rollout_ref.model.enable_gradient_checkpointing", PlanChoice::recompute, "", recomputed},
     {"actor_rollout_ref.actor.ppo_mini_batch_size", ConfigField::global_batch},
     {"actor_rollout_ref.rollout.n", ConfigField::samples_each},
@@ -35,6 +38,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     // FSDP2 keeps weights and the optimizer's state on the host during an update. `param_offload` and `optimizer_offload`
     // move them to the host between updates [verl/workers/fsdp_workers.py].
     {"actor_rollout_ref.actor.fsdp_config.offload_policy", PlanChoice::offload, "", weights},
+    only_read({"actor_rollout_ref.actor.fsdp_config.fsdp_size", PlanChoice::shard_group, "", {}, "fsdp"}),
+    only_read({"actor_rollout_ref.actor.fsdp_config.reshard_after_forward", ConfigField::reshards, "", kept, "fsdp"}),
     {"actor_rollout_ref.actor.megatron.tensor_model_parallel_size", ConfigField::tensor},
     {"actor_rollout_ref.actor.megatron.pipeline_model_parallel_size", ConfigField::pipeline},
     {"actor_rollout_ref.actor.megatron.context_parallel_size", ConfigField::context},
@@ -96,6 +101,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"model.partial_pretrain", ConfigField::model},
     {"model.path", ConfigField::model},
     {"model.lora_rank", ConfigField::adapter_rank},
+    only_read({"model.target_modules", ConfigField::adapter_layers}),
     {"model.enable_gradient_checkpointing", PlanChoice::recompute, "", recomputed},
     {"model.fsdp_config.offload_params", PlanChoice::offload, "", weights},
     {"data.train_batch_size", ConfigField::global_batch},
@@ -245,6 +251,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"policy.dtensor_cfg.cpu_offload", PlanChoice::offload, "", offloads, "fsdp"},
     {"policy.dtensor_cfg.lora_cfg.enabled", ConfigField::adapter, "", adapters, "fsdp"},
     {"policy.dtensor_cfg.lora_cfg.dim", ConfigField::adapter_rank, "", {}, "fsdp"},
+    only_read({"policy.dtensor_cfg.lora_cfg.dropout", ConfigField::adapter_dropout, "", {}, "fsdp"}),
     {"policy.megatron_cfg.tensor_model_parallel_size", ConfigField::tensor, "", {}, "megatron"},
     {"policy.megatron_cfg.pipeline_model_parallel_size", ConfigField::pipeline, "", {}, "megatron"},
     {"policy.megatron_cfg.context_parallel_size", ConfigField::context, "", {}, "megatron"},

@@ -130,6 +130,12 @@ constexpr auto refused = std::to_array<RefusedArgument>({
      .reason = "only a part of the model is trained",
      .hint = "give the script of a training of the whole model, or of adapters",
      .without = "--use_llm_lora"},
+    // Copies of QLoRA's program have different defaults of this length.
+    {.key = "--target_max_len",
+     .reason = "the length of the prompt is not given",
+     .hint = "write the length of prompt and answer, for example --seq 1024",
+     .without = "--source_max_len",
+     .unless = "--seq"},
     {"--freeze_backbone", "only a part of the model is trained", other_model, true},
     // Arguments of engines that generate text, and of preparing the data alone [vllm-project/vllm, engine/arg_utils.py;
     // allenai/open-instruct, open_instruct/finetune.py].

@@ -62,7 +62,8 @@ constexpr auto olmo_core_marks = argument_names("train_module*", "launch.num_gpu
 constexpr auto olmo_core_programs = argument_names("olmo_core*", "src/scripts/train/*");
 // facebookresearch/pycls, configs; facebookresearch/vissl, configs; aws/sagemaker-hyperpod-recipes, recipes_collection;
 // ServiceNow/Fast-LLM, examples.
-constexpr auto pycls_marks = argument_names("OPTIM.BASE_LR", "OPTIM.MAX_EPOCH", "DATA_LOADER*");
+constexpr auto pycls_marks = argument_names("OPTIM.BASE_LR", "OPTIM.MAX_EPOCH");
+constexpr auto slowfast_marks = argument_names("DATA_LOADER*+DATA.NUM_FRAMES");  // facebookresearch/SlowFast, configs
 constexpr auto vissl_marks =
     argument_names("config.MODEL*", "config.OPTIMIZER*", "config.DATA*", "config.DISTRIBUTED*", "config.TRAINER*");
 constexpr auto hyperpod_marks = argument_names("run.model_type+instance_types", "run.model_type+scale_config*",
@@ -84,7 +85,7 @@ constexpr auto diffusion_programs = argument_names(
     "*train_text_to_image*", "*train_dreambooth*", "*train_controlnet*", "*train_network*", "*sdxl_train*", "*flux_train*",
     "fastvideo/training/*", "fastvideo.train*", "opensora/train/*", "opensora.train*", "*maxdiffusion*");
 constexpr auto audio_marks = argument_names("model.pretransform*", "model.bottleneck*", "model.conditioning*");
-constexpr auto halos_marks = argument_names("loss.beta", "loss.trainer");  // ContextualAI/HALOs, config
+constexpr auto halos_marks = argument_names("loss.trainer", "loss.beta+train_datasets");  // ContextualAI/HALOs, config
 constexpr auto trlx_marks = argument_names("method.num_rollouts", "method.ppo_epochs", "model.num_layers_unfrozen");
 constexpr auto trlx_programs = argument_names("trlx.*");
 constexpr auto flag_scale_marks = argument_names("experiment.task.backend", "experiment.task.entrypoint");
@@ -129,6 +130,7 @@ constexpr auto all = std::to_array<ForeignTool>({
     {"EasyLM", easylm_marks, easylm_programs, as_options},
     {"OpenCLIP", clip_marks, clip_programs, as_layers},
     {"pycls", pycls_marks, {}, as_layers},
+    {"PySlowFast", slowfast_marks, {}, as_layers},
     {"VISSL", vissl_marks, {}, as_layers},
     {"SageMaker HyperPod", hyperpod_marks, {}, as_options},
     {"Fast-LLM", fast_llm_marks, {}, as_options},

@@ -13,7 +13,7 @@
 namespace ddl {
 
 /// Returns the time of attention with these kernels, divided by the time of the kernels that device files are fitted to:
-/// FlashAttention-2, or FlashAttention-3 for forward on a device of compute capability 9.0. Returns 1 if `kernels` is unset.
+/// FlashAttention-2, or FlashAttention-3 for forward on a device of compute capability 9.0. Returns 1 if `asked` is unset.
 ///
 /// FlashAttention-2 is about twice as fast as FlashAttention-1 [Dao, FlashAttention-2, 2023, section 4.1: 1.7 to 3.0 times].
 /// FlashAttention-3, which needs capability 9.0, is 1.5 to 2 times as fast as FlashAttention-2 in forward and 1.5 to 1.75

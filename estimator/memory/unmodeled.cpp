@@ -47,8 +47,9 @@ Bytes most_unmodeled(const StageOf& stage, Bytes activations) {
   const bool has_frozen = job.facts.trained_parameters < job.facts.parameters;
   const bool is_known = job.assumptions.attention_inputs != AttentionInputs::own;
   if (!has_frozen && (!job.facts.repeats_keys || is_known)) return {};
-  // If neither dropout nor inputs of attention are described, the peaks of nine models with LoRA exceed the predicted
-  // activations by 6 to 67 %, and by 22 % in the median [Lightning-AI/litgpt, config_hub/finetune/README.md].
+  // Without dropout and inputs of attention, the peaks of nine models with LoRA exceeded the predicted activations by 6 to
+  // 67 %, and by 22 % in the median [Lightning-AI/litgpt, config_hub/finetune/README.md]. The share stays where they are
+  // described, because few of such peaks are known.
   constexpr double share = 0.22;
   return activations * share + kept_by_quantized(stage);
 }

@@ -22,8 +22,7 @@ constexpr Bytes rounding_of_layer(8 * 512.0);
 
 std::vector<Plan> ActivationBounds::ways_to_divide(const Plan& plan) const {
   std::vector<Plan> ways{plan};
-  for (const PlanChoice choice :
-       {PlanChoice::sequence_parallel, PlanChoice::context_exchange, PlanChoice::experts, PlanChoice::tables}) {
+  for (const PlanChoice choice : {PlanChoice::sequence_parallel, PlanChoice::context_exchange, PlanChoice::experts}) {
     const PlanChoiceRow& row = row_of(choice);
     if (!row.matters(plan.mesh)) continue;
     for (std::size_t i = 0, count = ways.size(); i < count; ++i) {

@@ -16,7 +16,8 @@ class ActivationBounds {
   explicit ActivationBounds(const Estimator& estimator) : estimator_(estimator) {}
 
   /// Returns a lower bound in bytes for the fullest rank of a plan that offloads no activations, with any recomputation,
-  /// stages, schedule, placement and ZeRO stage, and any way to divide layers along the plan's axes.
+  /// stages, schedule, placement and ZeRO stage, and any way to divide layers along the plan's axes. Ways to hold tables
+  /// change weights, but not what is kept for backward.
   [[nodiscard]] Bytes least(const Plan& plan);
 
  private:

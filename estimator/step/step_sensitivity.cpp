@@ -92,6 +92,47 @@ void scale_path(Varied& step, const PathCoefficients& path, double by) {
   step.x[path.beta] *= by;
 }
 
+/// Multiplies the times of a source of error. Kernels of all kinds are scaled together, and updates are not scaled.
+void scale_source(Varied& step, ErrorSource source, double by) {
+  switch (source) {
+    case ErrorSource::gradient_exchange:
+      return scale_path(step, path_coefficients(Purpose::gradient), by);
+    case ErrorSource::layer_exchange:
+      return scale_path(step, path_coefficients(Purpose::layer), by);
+    case ErrorSource::halo:
+      return scale_path(step, path_coefficients(Purpose::halo), by);
+    case ErrorSource::launches:
+      step.x[Coefficient::launch_overhead] *= by;
+      return;
+    case ErrorSource::waiting:
+      for (const Coefficient each : {Coefficient::straggler_factor, Coefficient::per_iteration, Coefficient::per_micro_batch,
+                                     Coefficient::unsharded_weight_sync}) {
+        step.x[each] *= by;
+      }
+      step.step.rank_waiting *= by;
+      return;
+    case ErrorSource::input:
+      step.step.reading = Term(step.step.reading.time() * by);
+      return;
+    case ErrorSource::rare_splits:
+      return;  // these splits have no times of their own
+    default:
+      step.x[Coefficient::kernels] *= by;
+  }
+}
+
+void scale_updates(Varied& step, double by) {
+  for (Updates::Stage& stage : step.updates.stages) stage.update = Term(stage.update.time() * by);
+}
+
+Varied varied_step(const Estimator& estimator, const Plan& plan, const LayerCostTable& costs) {
+  const std::vector<int>& firsts = estimator.stages(plan);
+  Varied usual{step_of(estimator.memories(), plan, costs, firsts), updates_of(estimator.job(), plan, costs, firsts), {}};
+  usual.step.rank_waiting = estimator.steps().staged(plan).step.rank_waiting;
+  usual.x = usual.step.origin;
+  return usual;
+}
+
 }  // namespace
 
 TimeSensitivity sensitivity(const Estimator& estimator, const Plan& plan) {
@@ -108,9 +149,7 @@ TimeSensitivity sensitivity(const Estimator& estimator, const Plan& plan) {
   if (firsts.empty()) return result;
   const SplitTables::SlopeTable& slope_table = estimator.tables().slope_table(plan);
   const LayerCostTable& costs = slope_table.costs;
-  Varied usual{step_of(estimator.memories(), plan, costs, firsts), updates_of(job, plan, costs, firsts), {}};
-  usual.step.rank_waiting = estimator.steps().staged(plan).step.rank_waiting;
-  usual.x = usual.step.origin;
+  const Varied usual = varied_step(estimator, plan, costs);
   const double seconds = usual.seconds();
 
   const auto basis_of = [&](Provenance source) {
@@ -182,23 +221,20 @@ TimeSensitivity sensitivity(const Estimator& estimator, const Plan& plan) {
     }
   };
 
-  const Sensitivity to_kernels =
-      sensitivity_to(usual, seconds, [](Varied& other, double by) { other.x[Coefficient::kernels] *= by; });
+  const auto sensitivity_of = [&](ErrorSource source) {
+    return sensitivity_to(usual, seconds, [source](Varied& other, double by) { scale_source(other, source, by); });
+  };
+  const Sensitivity to_kernels = sensitivity_of(ErrorSource::matrix_products);
   for (std::size_t i = 0; i < kernel_sources; ++i) {
     if (kernels.all() > 0) add_by_basis(static_cast<ErrorSource>(i), kernels, kernels.all(), to_kernels);
   }
   result.scale_slower = to_kernels.slower * job.kernels.scale_spread();
   result.scale_faster = to_kernels.faster * job.kernels.scale_spread();
-  const Sensitivity to_update = sensitivity_to(usual, seconds, [](Varied& other, double by) {
-    for (Updates::Stage& stage : other.updates.stages) stage.update = Term(stage.update.time() * by);
-  });
-  add_by_basis(ErrorSource::memory_kernels, exchanges, exchanges.of(ErrorSource::memory_kernels), to_update);
-  add(ErrorSource::gradient_exchange, basis_of_exchange(measured_gradients),
-      sensitivity_to(usual, seconds,
-                     [](Varied& other, double by) { scale_path(other, path_coefficients(Purpose::gradient), by); }),
+  add_by_basis(ErrorSource::memory_kernels, exchanges, exchanges.of(ErrorSource::memory_kernels),
+               sensitivity_to(usual, seconds, scale_updates));
+  add(ErrorSource::gradient_exchange, basis_of_exchange(measured_gradients), sensitivity_of(ErrorSource::gradient_exchange),
       1);
-  const Sensitivity to_layers = sensitivity_to(
-      usual, seconds, [](Varied& other, double by) { scale_path(other, path_coefficients(Purpose::layer), by); });
+  const Sensitivity to_layers = sensitivity_of(ErrorSource::layer_exchange);
   add_by_basis(ErrorSource::layer_exchange, exchanges, exchanges.of(ErrorSource::layer_exchange), to_layers);
   if (is_load_unknown(job.assumptions) && expert_parts(plan) > 1 && kernels.all() > 0) {
     const double load =
@@ -208,25 +244,10 @@ TimeSensitivity sensitivity(const Estimator& estimator, const Plan& plan) {
                          (all > 0 ? to_layers.slower * of_experts.exchanges / all : 0.0);
     result.routing = std::min(share, 1.0) * std::log(load);
   }
-  add_by_basis(ErrorSource::halo, exchanges, exchanges.of(ErrorSource::halo),
-               sensitivity_to(usual, seconds,
-                              [](Varied& other, double by) { scale_path(other, path_coefficients(Purpose::halo), by); }));
-  add(ErrorSource::launches, TimeBasis::fitted,
-      sensitivity_to(usual, seconds, [](Varied& other, double by) { other.x[Coefficient::launch_overhead] *= by; }), 1);
-  add(ErrorSource::waiting, TimeBasis::fitted,
-      sensitivity_to(usual, seconds,
-                     [](Varied& other, double by) {
-                       for (const Coefficient each : {Coefficient::straggler_factor, Coefficient::per_iteration,
-                                                      Coefficient::per_micro_batch, Coefficient::unsharded_weight_sync}) {
-                         other.x[each] *= by;
-                       }
-                       other.step.rank_waiting *= by;
-                     }),
-      1);
-  add(ErrorSource::input, TimeBasis::sheet,
-      sensitivity_to(usual, seconds,
-                     [](Varied& other, double by) { other.step.reading = Term(other.step.reading.time() * by); }),
-      1);
+  add_by_basis(ErrorSource::halo, exchanges, exchanges.of(ErrorSource::halo), sensitivity_of(ErrorSource::halo));
+  for (const ErrorSource each : {ErrorSource::launches, ErrorSource::waiting})
+    add(each, TimeBasis::fitted, sensitivity_of(each), 1);
+  add(ErrorSource::input, TimeBasis::sheet, sensitivity_of(ErrorSource::input), 1);
   const std::vector<Mesh> meshes = meshes_of(plan);
   const auto is_rare = [](const Mesh& mesh) {
     return mesh[Axis::filter] > 1 || mesh[Axis::channel] > 1 || mesh[Axis::spatial] > 1;
@@ -244,6 +265,33 @@ TimeSensitivity sensitivity(const Estimator& estimator, const Plan& plan) {
     }
   }
   return result;
+}
+
+std::vector<SourceFactor> factors_for(const Estimator& estimator, const Plan& plan, double ratio) {
+  if (estimator.stages(plan).empty()) return {};
+  const Varied usual = varied_step(estimator, plan, estimator.tables().slope_table(plan).costs);
+  const double wanted = ratio * usual.seconds();
+  std::vector<SourceFactor> factors;
+  // memory_kernels is the last kind of kernels, and stands for all of them.
+  for (auto i = static_cast<std::size_t>(ErrorSource::memory_kernels); i < error_source_names.size(); ++i) {
+    const auto source = static_cast<ErrorSource>(i);
+    const auto is_beyond = [&](double log_of_factor) {
+      Varied other = usual;
+      scale_source(other, source, std::exp(log_of_factor));
+      if (source == ErrorSource::memory_kernels) scale_updates(other, std::exp(log_of_factor));
+      return ratio > 1 ? other.seconds() >= wanted : other.seconds() <= wanted;
+    };
+    // Bisection finds the factor even if other work hides the source up to some factor.
+    constexpr int halvings = 20;
+    double near = 0, far = std::log(ratio > 1 ? most_source_factor : 1 / most_source_factor);
+    if (!is_beyond(far)) continue;
+    for (int each = 0; each < halvings; ++each) {
+      const double middle = (near + far) / 2;
+      (is_beyond(middle) ? far : near) = middle;
+    }
+    factors.push_back({source, std::exp(far)});
+  }
+  return factors;
 }
 
 void add_intervals(const Estimator& estimator, Estimate& estimate, const TimeErrors& errors) {

@@ -43,12 +43,12 @@ _YES_OR_NO = ("offload_activations", "reshard_after_forward", "sequence_parallel
 # Options of `recommend` that are about its search, not about a plan. `explain` does not have them. A plan's report contains
 # the answers of `for` and `like`.
 _OF_SEARCH = ("all", "allow_risk", "budget", "deadline", "for", "gpus", "like", "missing", "objective", "overwrite",
-              "per_layer", "risk", "save_dir", "save_job", "set", "strategies", "time_limit", "top")
+              "per_layer", "risk", "save_dir", "save_job", "set", "strategies", "strategy", "time_limit", "top")
 # Options that fix a part of a plan, which the plan's notation contains.
 _OF_PLAN = ("context_exchange", "degrees", "expert_tensor", "first_stage_blocks", "last_stage_blocks", "layers",
             "micro_batches", "offload", "offload_activations", "placement", "plan", "recompute", "recompute_blocks",
             "recompute_modules", "reshard_after_forward", "row", "schedule", "secondary_shards", "sequence_parallel", "shard_group",
-            "strategy", "tables", "virtual_stages", "zero")
+            "tables", "virtual_stages", "zero")
 
 
 class OracleError(Exception):

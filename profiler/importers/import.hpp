@@ -20,6 +20,7 @@ struct ProfileImportOptions {
   std::optional<Precision> precision{};
   std::optional<Optimizer> optimizer{};
   std::string device{};
+  std::string model{};                ///< the user's name of the model, for hints; empty for the model's own name
   std::vector<std::string> others{};  ///< other models to compare the trace with, if the trace does not fit the model
 };
 

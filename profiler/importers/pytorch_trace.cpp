@@ -675,14 +675,25 @@ std::string other_model_warning(const Model& model, const TraceSteps& steps, dou
   return text;
 }
 
-/// A hint for a trace without operators of the model: the sizes that most operators of the trace have.
-std::string sizes_hint(const Model& model, const TraceSteps& steps) {
+/// Returns the user's name of a model with another value of a parameter.
+std::string with_parameter(std::string name, std::string_view parameter, const std::string& value) {
+  const std::string change = fmt::format("@{}=", parameter);
+  // The name of a folder may contain an `@` too.
+  if (const std::size_t earlier = name.find(change, name.find_last_of('/') + 1); earlier != std::string::npos)
+    name.erase(earlier, name.find('@', earlier + 1) - earlier);
+  return name + change + value;
+}
+
+/// A hint for a trace without operators of the model: the sizes that most operators of the trace have. `asked`: the user's
+/// name of the model.
+std::string sizes_hint(const Model& model, const std::string& asked, const TraceSteps& steps) {
   const std::size_t rank = model.input.sequence ? 3 : static_cast<std::size_t>(model.input.rank) + 2;
   std::map<std::vector<std::int64_t>, int> counts;  // sizes of a sample, without the channels of a sequence
   for (const std::size_t node : steps.steps().front().forward) {
     const OperatorShapes& shapes = steps.shapes(node);
     if (shapes.empty() || shapes.front().empty() || shapes.front().front().size() != rank) continue;
     const std::vector<std::int64_t>& input = shapes.front().front();
+    if (std::any_of(input.begin(), input.end(), [](std::int64_t size) { return size < 1; })) continue;
     if (model.input.sequence) {
       ++counts[{input[1]}];
     } else if (input[1] == model.input.channels) {
@@ -698,8 +709,8 @@ std::string sizes_hint(const Model& model, const TraceSteps& steps) {
   if (std::equal(most->first.begin() + static_cast<std::ptrdiff_t>(first), most->first.end(), model.input.extent.begin()))
     return otherwise;
   return model.input.sequence
-             ? fmt::format("the trace has sequences of {0} tokens: --model {1}@tokens={0}", sizes, model.name)
-             : fmt::format("the trace has inputs of {0}: --model {1}@input={0}", sizes, model.name);
+             ? fmt::format("the trace has sequences of {} tokens: --model {}", sizes, with_parameter(asked, "tokens", sizes))
+             : fmt::format("the trace has inputs of {}: --model {}", sizes, with_parameter(asked, "input", sizes));
 }
 
 }  // namespace
@@ -722,7 +733,7 @@ ProfileImport import_pytorch_trace(std::string text, const std::string& origin, 
   const std::int64_t found = samples_of(model, steps);
   if (found == 0) {
     throw Error(fmt::format("{}: no operator of the trace has the shapes of a layer of {}", origin, model.name),
-                sizes_hint(model, steps));
+                sizes_hint(model, options.model.empty() ? model.name : options.model, steps));
   }
   result.samples = options.samples.value_or(found);
   check_samples(model, result.samples);

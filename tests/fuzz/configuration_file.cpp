@@ -8,7 +8,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   // A brace also starts some YAML files.
   const bool is_yaml = size > 1 && data[0] == '{' && size % 2 == 1;
   const ddl::FileOfText file(ddl::text_of(data, size), is_yaml ? ".yml" : ".sh");
-  const auto read = ddl::result_of([&] { return ddl::recognise_configuration(file.path()); });
+  const auto read = ddl::result_of([&] { return ddl::recognize_configuration(file.path()); });
   if (!read || !*read) return 0;
   const auto asked =
       ddl::result_of([&] { return ddl::options_of(**read, {}, {}, [](const std::string&) { return false; }); });

@@ -158,7 +158,8 @@ ExchangeFacts settle(const ExchangeFacts& stated, const AskedFacts& asked, const
   facts.operation = chosen(stated.operation, file.operation, otherwise.operation, error, warnings, name_of);
   facts.ranks = chosen(stated.ranks, file.ranks, otherwise.ranks, error, warnings, count_of("rank"));
   facts.nodes = chosen(stated.nodes, file.nodes, otherwise.nodes, error, warnings, count_of("node"));
-  add_launched(asked.by_command, facts, warnings);
+  if (const auto command = asked.by_command.find(stated.program); command != asked.by_command.end())
+    add_launched(command->second, facts, warnings);
   facts.library = chosen(stated.library, file.library, otherwise.library, error, warnings,
                          [](const std::string& library) { return library; });
   std::optional<NetworkLevel> by_nodes = stated.level;

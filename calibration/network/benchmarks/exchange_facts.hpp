@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,16 +19,19 @@ struct ExchangeFacts {
   std::optional<int> ranks{}, nodes{};
   std::optional<NetworkLevel> level{};
   std::optional<std::string> library{};  ///< an MPI library whose algorithm decisions are known
+  std::string program{};  ///< as launched_programs names it: `osu_bw`, `all_reduce_perf`, `IMB`; empty: unknown
 };
+/// The ranks and nodes by which commands started each program.
+using LaunchedPrograms = std::map<std::string, ExchangeFacts, std::less<>>;
 
 /// Facts from the user: `of_file` for one file, `otherwise` for all files that do not state the
-/// fact. The operation in the file's name (`by_name`), and the ranks and nodes of the command that started the benchmark
+/// fact. The operation in the file's name (`by_name`), and the ranks and nodes of the command that started the program
 /// (`by_command`), are used last.
 struct AskedFacts {
   ExchangeFacts of_file{};
   ExchangeFacts otherwise{};
   std::optional<Collective> by_name{};
-  ExchangeFacts by_command{};
+  LaunchedPrograms by_command{};
 };
 
 /// Maximum number of ranks, and nodes, of a benchmark run.

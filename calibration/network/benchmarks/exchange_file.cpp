@@ -83,7 +83,7 @@ std::vector<Segment> segments_of(const std::vector<BenchmarkLine>& lines) {
 
 std::vector<ExchangeSeries> parse_text(const BenchmarkText& text, AskedFacts asked, std::vector<std::string>& warnings) {
   const std::vector<Segment> segments = segments_of(text.lines());
-  asked.by_command = launched_facts(text);
+  asked.by_command = launched_programs(text);
   if (segments.empty()) throw unread_output(text);
   if (segments.size() == 1) return segments.front().format->read(text, asked, warnings);
   std::vector<ExchangeSeries> all;

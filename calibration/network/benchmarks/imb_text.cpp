@@ -125,6 +125,7 @@ class ImbReader {
       throw text_.error(line.offset, "this table has no column of times", "use the original output of the benchmark");
     ExchangeFacts stated;
     stated.operation = benchmark_->operation;
+    stated.program = "IMB";
     if (ranks_ && *ranks_ >= 1 && *ranks_ <= most_exchange_ranks) stated.ranks = static_cast<int>(*ranks_);
     const PlacedError error = [&](const std::string& message, const std::string& hint) {
       return text_.error(title_->offset, message, hint);

@@ -64,9 +64,13 @@ std::string_view launcher_of(std::string_view word) {
   return name == "mpirun" || name == "mpiexec" || name == "mpiexec.hydra" ? "mpi" : "";
 }
 
-bool is_benchmark(std::string_view word) {
+/// The benchmark that a word names, without its path and a suffix such as `.exe`; empty for another word. The programs of
+/// IMB are one.
+std::string benchmark_in(std::string_view word) {
   const std::string_view name = last_part(word);
-  return name.starts_with("osu_") || name.starts_with("IMB-") || nccl_program(word).has_value();
+  if (name.starts_with("IMB-")) return "IMB";
+  if (name.starts_with("osu_")) return std::string(name.substr(0, name.find('.')));
+  return nccl_program(word).value_or("");
 }
 
 /// The facts of one command line. The words after the program are its own arguments.
@@ -78,8 +82,8 @@ class Command {
       const std::string_view word = words[i].text;
       if (launcher.empty()) {
         launcher = launcher_of(word);
-      } else if (is_benchmark(word)) {
-        read_program(words, i);
+      } else if (program_ = benchmark_in(word); !program_.empty()) {
+        read_arguments(words, i);
         return;
       } else {
         read_option(launcher, word, i + 1 < words.size() ? words[i + 1].text : std::string_view());
@@ -87,7 +91,8 @@ class Command {
     }
   }
 
-  [[nodiscard]] bool starts_benchmark() const { return starts_benchmark_; }
+  /// Empty if the command starts no benchmark.
+  [[nodiscard]] const std::string& program() const { return program_; }
 
   [[nodiscard]] ExchangeFacts facts() const {
     ExchangeFacts facts;
@@ -141,8 +146,7 @@ class Command {
   }
 
   /// A process of nccl-tests has a rank on each of `-g` GPUs in each of `-t` threads.
-  void read_program(const Words& words, std::size_t at) {
-    starts_benchmark_ = true;
+  void read_arguments(const Words& words, std::size_t at) {
     if (!nccl_program(words[at].text)) return;
     for (++at; at + 1 < words.size(); ++at) {
       const std::string_view word = words[at].text;
@@ -153,13 +157,13 @@ class Command {
 
   std::optional<int> ranks_, nodes_, per_node_;
   int gpus_of_process_ = 1;
-  bool starts_benchmark_ = false;
+  std::string program_;
 };
 
 }  // namespace
 
-ExchangeFacts launched_facts(const BenchmarkText& text) {
-  std::optional<ExchangeFacts> all;
+LaunchedPrograms launched_programs(const BenchmarkText& text) {
+  LaunchedPrograms all;
   Words words;
   for (const BenchmarkLine& line : text.lines()) {
     for (const BenchmarkWord& word : line.words()) words.push_back(word);
@@ -168,13 +172,13 @@ ExchangeFacts launched_facts(const BenchmarkText& text) {
     if (goes_on && words.size() < most_words) continue;
     const Command command(words);
     words.clear();
-    if (!command.starts_benchmark()) continue;
+    if (command.program().empty()) continue;
     const ExchangeFacts facts = command.facts();
-    if (!all) all = facts;
-    if (all->ranks != facts.ranks) all->ranks.reset();
-    if (all->nodes != facts.nodes) all->nodes.reset();
+    ExchangeFacts& agreed = all.try_emplace(command.program(), facts).first->second;
+    if (agreed.ranks != facts.ranks) agreed.ranks.reset();
+    if (agreed.nodes != facts.nodes) agreed.nodes.reset();
   }
-  return all.value_or(ExchangeFacts{});
+  return all;
 }
 
 }  // namespace ddl

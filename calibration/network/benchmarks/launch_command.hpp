@@ -5,8 +5,8 @@
 
 namespace ddl {
 
-/// The ranks and nodes by which srun, mpirun or mpiexec starts a benchmark, if the text contains such commands and all of
-/// them agree: `srun -N2 --ntasks-per-node=4 osu_alltoall`. Facts that a command leaves to the scheduler are unset.
-[[nodiscard]] ExchangeFacts launched_facts(const BenchmarkText& text);
+/// The ranks and nodes by which srun, mpirun or mpiexec starts each benchmark, if all commands of this program agree: `srun
+/// -N2 --ntasks-per-node=4 osu_alltoall`. Facts that a command leaves to the scheduler are unset.
+[[nodiscard]] LaunchedPrograms launched_programs(const BenchmarkText& text);
 
 }  // namespace ddl

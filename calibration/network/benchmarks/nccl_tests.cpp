@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <map>
 #include <set>
@@ -96,13 +97,14 @@ ExchangeFacts listed_facts(const NcclRun& run, const PlacedError& error, std::ve
     throw error(fmt::format("{} groups ran concurrently, so these are not the times of one group alone", groups.size()),
                 "run it without NCCL_TESTS_SPLIT");
   }
-  const int lines = static_cast<int>(numbers.size());
-  if (*numbers.begin() != 0 || *numbers.rbegin() != (lines - 1) * run.ranks_per_line) {
+  const auto lines = static_cast<std::int64_t>(numbers.size());
+  const std::int64_t ranks = lines * run.ranks_per_line;
+  if (*numbers.begin() != 0 || *numbers.rbegin() != ranks - run.ranks_per_line || ranks > most_exchange_ranks) {
     warnings.push_back(
         fmt::format("lists {} ranks, but not all ranks from 0 to {}, so the list is ignored", lines, *numbers.rbegin()));
     return facts;
   }
-  facts.ranks = lines * run.ranks_per_line;
+  facts.ranks = static_cast<int>(ranks);
   facts.nodes = static_cast<int>(hosts.size());
   return facts;
 }
@@ -127,7 +129,10 @@ void check_ranks(const NcclRun& run, Collective operation, ExchangeFacts& stated
     }
     // A list without its first ranks ends with the last rank.
     int last = 0;
-    for (const NcclRank& each : run.ranks) last = std::max(last, (each.rank + 1) * run.ranks_per_line);
+    for (const NcclRank& each : run.ranks) {
+      const std::int64_t ranks = (std::int64_t{each.rank} + 1) * run.ranks_per_line;
+      if (ranks <= most_exchange_ranks) last = std::max(last, static_cast<int>(ranks));
+    }
     if (!stated.ranks && !asked && range.least > 2 && last > 2 && range.holds(last)) {
       stated.ranks = last;
       warnings.push_back(fmt::format("lists ranks up to {}, and its two bandwidths match {} ranks", last - 1, last));
@@ -137,6 +142,13 @@ void check_ranks(const NcclRun& run, Collective operation, ExchangeFacts& stated
     }
   }
   if (stated.ranks == 1 && operation != Collective::allreduce && !has_parts(operation)) short_list("its");
+}
+
+/// The program of nccl-tests that times this operation; empty if there is none.
+std::string program_of(Collective operation) {
+  const auto* const found = std::find_if(programs.begin(), programs.end(),
+                                         [&](std::string_view name) { return parse_operation(name) == operation; });
+  return found == programs.end() ? "" : fmt::format("{}{}", *found, program_suffix);
 }
 
 /// The result of other_sizes(), which is set if the sizes show that the rows belong to another
@@ -314,6 +326,7 @@ ExchangeSeries series_of(const NcclRun& run, const std::string& file, const Aske
   refuse_other_sizes(run, *operation, stated.ranks, error);
   refuse_other_reduction(run, *operation, error);
   check_ranks(run, *operation, stated, asked.of_file.ranks || asked.otherwise.ranks, warnings);
+  stated.program = run.program.empty() ? program_of(*operation) : run.program;
   const ExchangeFacts facts = settle(stated, asked, error, warnings);
   refuse_other_ranks(run, facts, error);
 

@@ -1,6 +1,7 @@
 #include "calibration/network/benchmarks/nccl_tests_json.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include <fmt/format.h>
@@ -81,9 +82,9 @@ class NcclJsonReader {
     const Json& config = root.at("config");
     if (!config.is_object()) throw broken("config", "expected an object");
     // One device is listed per process, even if the process uses several devices.
-    const int per_process =
-        std::max(1, whole_in(config, "nthreads", 1)) * std::max(1, std::min(whole_in(config, "ngpus", 1), 1 << 10));
-    run_.ranks_per_line = per_process <= most_exchange_ranks && per_process > 0 ? per_process : 1;
+    const std::int64_t per_process =
+        std::int64_t{std::max(1, whole_in(config, "nthreads", 1))} * std::max(1, whole_in(config, "ngpus", 1));
+    run_.ranks_per_line = per_process <= most_exchange_ranks ? static_cast<int>(per_process) : 1;
     const auto devices = config.find("devices");
     if (devices == config.end() || !devices->is_array()) return;
     for (const Json& device : *devices) {

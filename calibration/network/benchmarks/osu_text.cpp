@@ -18,7 +18,8 @@ using Words = std::vector<BenchmarkWord>;
 
 /// A benchmark of OSU. Its title without "OSU MPI" and "Test" identifies it.
 struct Benchmark {
-  std::string_view title, figure;  ///< `figure`: part of the name of the column with the value
+  std::string_view title, program;  ///< `program`: its name without `osu_`
+  std::string_view figure;          ///< part of the name of the column with the value
   Collective operation;
   ExchangePattern pattern;
   bool of_part = false;  ///< whether the size column counts one rank's part
@@ -26,18 +27,18 @@ struct Benchmark {
 constexpr auto collective = ExchangePattern::collective;
 constexpr std::string_view multi_latency = "Multi Latency", multi_bandwidth = "Multiple Bandwidth / Message Rate";
 constexpr std::array benchmarks{
-    Benchmark{"Latency", "Latency", Collective::point_to_point, ExchangePattern::one_way},
-    Benchmark{"Bandwidth", "Bandwidth", Collective::point_to_point, ExchangePattern::one_way},
-    Benchmark{"Bi-Directional Bandwidth", "Bandwidth", Collective::point_to_point, ExchangePattern::both_ways},
-    Benchmark{"Allreduce Latency", "Latency", Collective::allreduce, collective},
-    Benchmark{"Allgather Latency", "Latency", Collective::allgather, collective, true},
-    Benchmark{"Reduce_scatter Latency", "Latency", Collective::reduce_scatter, collective},
-    Benchmark{"Broadcast Latency", "Latency", Collective::broadcast, collective},
-    Benchmark{"All-to-All Personalized Exchange Latency", "Latency", Collective::all_to_all, collective, true},
-    Benchmark{"Reduce Latency", "Latency", Collective::reduce, collective},
+    Benchmark{"Latency", "latency", "Latency", Collective::point_to_point, ExchangePattern::one_way},
+    Benchmark{"Bandwidth", "bw", "Bandwidth", Collective::point_to_point, ExchangePattern::one_way},
+    Benchmark{"Bi-Directional Bandwidth", "bibw", "Bandwidth", Collective::point_to_point, ExchangePattern::both_ways},
+    Benchmark{"Allreduce Latency", "allreduce", "Latency", Collective::allreduce, collective},
+    Benchmark{"Allgather Latency", "allgather", "Latency", Collective::allgather, collective, true},
+    Benchmark{"Reduce_scatter Latency", "reduce_scatter", "Latency", Collective::reduce_scatter, collective},
+    Benchmark{"Broadcast Latency", "bcast", "Latency", Collective::broadcast, collective},
+    Benchmark{"All-to-All Personalized Exchange Latency", "alltoall", "Latency", Collective::all_to_all, collective, true},
+    Benchmark{"Reduce Latency", "reduce", "Latency", Collective::reduce, collective},
     // Several pairs of ranks at once, each as Latency and Bandwidth do.
-    Benchmark{multi_latency, "Lat", Collective::point_to_point, ExchangePattern::one_way},
-    Benchmark{multi_bandwidth, "MB/s", Collective::point_to_point, ExchangePattern::one_way},
+    Benchmark{multi_latency, "multi_lat", "Lat", Collective::point_to_point, ExchangePattern::one_way},
+    Benchmark{multi_bandwidth, "mbw_mr", "MB/s", Collective::point_to_point, ExchangePattern::one_way},
 };
 
 /// The benchmark with this title; null if none is used. Non-blocking collectives without computation are collectives.
@@ -133,13 +134,16 @@ class OsuTextReader {
     ExchangeFacts stated = std::exchange(own_facts_, {});
     stated.library = library_;
     stated.operation = benchmark_->operation;
+    stated.program = fmt::format("osu_{}{}", is_nonblocking_ ? "i" : "", benchmark_->program);
     const std::optional<double> window = std::exchange(own_window_, std::nullopt);
     // Two-process benchmarks run with exactly two ranks, others with two for each pair.
     const Pairs printed = pairs_after(line);
     const bool has_pairs = benchmark_->title == multi_latency || benchmark_->title == multi_bandwidth;
     if (benchmark_->pattern != collective && !has_pairs) stated.ranks = 2;
     if (printed.pairs && has_pairs) stated.ranks = 2 * *printed.pairs;
-    if (has_pairs && !stated.ranks && !asked_.of_file.ranks && !asked_.otherwise.ranks && !asked_.by_command.ranks) {
+    const auto command = asked_.by_command.find(stated.program);
+    const bool is_launched = command != asked_.by_command.end() && command->second.ranks;
+    if (has_pairs && !stated.ranks && !asked_.of_file.ranks && !asked_.otherwise.ranks && !is_launched) {
       stated.ranks = 2;
       warnings_.emplace_back("does not print how many pairs ran: one is assumed; otherwise give ranks=");
     }

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/options/configurations/recognition.hpp"
 #include "core/lower_case.hpp"
 #include "core/suggest.hpp"
 
@@ -46,6 +47,14 @@ bool is_word_of(std::string_view words, std::string_view value) {
     at = end + 1;
   }
   return false;
+}
+
+bool gives_length(const std::string& key) {
+  const auto& formats = configuration_formats();
+  return std::any_of(formats.begin(), formats.end(), [&](const ConfigurationFormat* each) {
+    const ArgumentRow* row = lends_arguments(*each) ? row_named(each->rows, key) : nullptr;
+    return row != nullptr && row->field == ConfigField::sequence;
+  });
 }
 
 namespace {
@@ -108,8 +117,10 @@ std::optional<Fact> meaning_of(const ArgumentRow& row, const ConfigEntry& settin
     }
     fact.problem = fmt::format("{} does not support {}", setting.key, quote(setting.value));
     fact.hint = suggest(setting.value, known);
-    fact.hint += fact.hint.ends_with('?') ? " If not, give the value" : "; or give the value";
-    fact.hint += " as an option of this command";
+    if (has_option(row.field)) {
+      fact.hint += fact.hint.ends_with('?') ? " If not, give the value" : "; or give the value";
+      fact.hint += " as an option of this command";
+    }
   }
   return fact;
 }

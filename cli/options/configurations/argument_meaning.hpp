@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "cli/options/configurations/config_entry.hpp"
@@ -20,6 +21,8 @@ namespace ddl {
 [[nodiscard]] bool is_as_modeled(std::string_view key, std::string_view value);
 /// Whether one of the patterns in `words`, which blanks separate, matches the value.
 [[nodiscard]] bool is_word_of(std::string_view words, std::string_view value);
+/// Whether an argument gives the length of sequences, in a name that programs of several tools share: `--max_seq_length`.
+[[nodiscard]] bool gives_length(const std::string& key);
 /// Converts a setting's value to the words of this program, for the field of `row`. Unset if this
 /// value leaves the field unset.
 [[nodiscard]] std::optional<Fact> meaning_of(const ArgumentRow& row, const ConfigEntry& setting);

@@ -132,6 +132,10 @@ bool is_said_by_option(RunField field, const IsGiven& is_given) {
 
 }  // namespace
 
+bool has_option(RunField field) {
+  return is_said_by_option(field, [](const std::string&) { return true; });
+}
+
 namespace {
 
 /// Whether --model names a model of the kind that the configuration trains. A model of a file has no family, and is

@@ -82,13 +82,16 @@ class Configuration {
   std::array<std::optional<Fact>, RunField::count> facts_{};
 };
 
+/// Whether an option of the command line gives the value of a field, so that the file does not have to give it.
+[[nodiscard]] bool has_option(RunField field);
+
 /// Maximum of each number of GPUs, samples and sizes in a configuration.
 inline constexpr std::int64_t most_configured = std::int64_t{1} << 40U;
 
 /// Reads a configuration in one of the known formats; empty if the file's format is unknown. Throws Error with a position in
 /// the file, if the file is not valid in its format, or if arguments contradict each other.
-[[nodiscard]] std::optional<Configuration> recognise_configuration(const std::string& path, const ScriptValues& values = {});
-/// Like recognise_configuration, but throws Error if the file's format is unknown.
+[[nodiscard]] std::optional<Configuration> recognize_configuration(const std::string& path, const ScriptValues& values = {});
+/// Like recognize_configuration, but throws Error if the file's format is unknown.
 [[nodiscard]] Configuration read_configuration(const std::string& path, const ScriptValues& values = {});
 
 /// Returns the configuration's model in the form that `--model` accepts: a bundled model with the name that the tool or

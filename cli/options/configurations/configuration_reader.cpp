@@ -85,7 +85,7 @@ class ConfigurationReader {
     merge_files();
     if (depth_ == 0) result_.warnings.insert(result_.warnings.end(), result_.skipped.begin(), result_.skipped.end());
     if (result_.format == nullptr) {
-      refuse_unrecognised(result_, depth_ == 0);
+      refuse_unrecognized(result_, depth_ == 0);
       return std::nullopt;
     }
     if (format_ == nullptr) list_unknown(settings_, keys_, *result_.format, result_.not_modeled);
@@ -241,7 +241,7 @@ class ConfigurationReader {
     std::optional<Fact> fact = meaning_of(row, setting);
     if (!fact) return;
     if (row.field == ConfigField::gpus_per_node && !names_gpus(fact->value)) return;  // for example --gres=nvme:1
-    if (is_file_field(row.field)) fact->value = first_file_in(fact->value);           // other words may follow
+    if (is_file_field(row.field) && !named_configuration(path_, fact->value)) fact->value = first_file_in(fact->value);
     const Fact* before = result_.find(row.field);
     fact->is_weak = row.is_weak || (setting.key.find(":-") != std::string::npos && starts_ray(format_));
     // If another argument already gives a known value, an unknown value is ignored.
@@ -481,13 +481,13 @@ class ConfigurationReader {
 
 }  // namespace
 
-std::optional<Configuration> recognise_configuration(const std::string& path, const ScriptValues& values) {
+std::optional<Configuration> recognize_configuration(const std::string& path, const ScriptValues& values) {
   refuse_program(path);
   return ConfigurationReader(path, 0, values).read(read_file(path, max_configuration_file_bytes));
 }
 
 Configuration read_configuration(const std::string& path, const ScriptValues& values) {
-  if (std::optional<Configuration> configuration = recognise_configuration(path, values)) return *std::move(configuration);
+  if (std::optional<Configuration> configuration = recognize_configuration(path, values)) return *std::move(configuration);
   if (std::string hint = hint_of_another(path); !hint.empty())
     throw Error(fmt::format("{} is not a configuration of a known tool", quote(path)), std::move(hint));
   std::vector<std::string_view> known;

@@ -97,6 +97,8 @@ class Options {
       auto tokens = read_.number(ConfigField::sequence, 1, most_tokens);
       if (tokens) *tokens += read_.number(ConfigField::added_tokens, 0, most_tokens).value_or(0);
       const bool names_tokens = all_.study.model.find("@tokens=") != std::string::npos;
+      if (!tokens && !names_tokens && read_.writes(ConfigField::added_tokens))
+        read_.fail({ConfigField::added_tokens}, "the length of the answer is not given", "write for example --seq 4096");
       if (tokens && !names_tokens) {
         // The sequence length is only set if it differs from the model's default.
         if (!has_own_length(all_.study.model, *tokens)) all_.study.sequence = tokens;

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "cli/options/configurations/config_entry.hpp"
+#include "cli/options/configurations/recognition.hpp"
 #include "core/source_text.hpp"
 
 namespace ddl {
@@ -25,6 +26,8 @@ constexpr std::array<std::string_view, 9> script_endings{".sh",    ".bash", ".en
 bool has_ending(const std::string& name, std::span<const std::string_view> endings) {
   return std::any_of(endings.begin(), endings.end(), [&](std::string_view each) { return name.ends_with(each); });
 }
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 // Not named is_file: that of cli/report/report.hpp would be called for strings.
 bool is_regular(const fs::path& path) {
@@ -64,6 +67,33 @@ std::optional<std::string> file_in_container(const fs::path& path, const std::st
 }
 
 }  // namespace
+
+bool is_file_field(RunField field) {
+  return std::any_of(file_fields.begin(), file_fields.end(), [&](ConfigField each) { return RunField(each) == field; });
+}
+
+bool names_a_file(const std::vector<std::string>& keys) {
+  return std::any_of(keys.begin(), keys.end(), [](const std::string& key) {
+    const ArgumentRow* row = row_named(launcher_rows(), key);
+    return row != nullptr && is_file_field(row->field);
+  });
+}
+
+bool is_of_another_program(const ConfigurationFormat* format, const std::vector<std::string>& programs) {
+  return !programs.empty() && format != nullptr && !format->defaults_file.empty() &&
+         std::none_of(programs.begin(), programs.end(),
+                      [&](const std::string& each) { return is_among(format->programs, each); });
+}
+
+std::string first_file_in(const std::string& words) {
+  for (std::size_t at = words.find(' '); at != std::string::npos; at = words.find(' ', at + 1)) {
+    const std::size_t dot = words.find_last_of("./ ", at - 1);
+    // The dot of an ending, such as `.yaml`, not that of a version: v1.0.
+    const bool ends_file = at > 0 && dot != std::string::npos && words[dot] == '.' && is_letter(words[dot + 1]);
+    if (ends_file) return words.substr(0, at);
+  }
+  return words;
+}
 
 bool is_script_name(const std::string& name) { return has_ending(name, script_endings); }
 

@@ -197,42 +197,12 @@ bool lends_arguments(const ConfigurationFormat& format) {
   return format.language == ConfigurationLanguage::script && format.programs.empty();
 }
 
-bool gives_length(const std::string& key) {
-  const auto& formats = configuration_formats();
-  return std::any_of(formats.begin(), formats.end(), [&](const ConfigurationFormat* each) {
-    const ArgumentRow* row = lends_arguments(*each) ? row_named(each->rows, key) : nullptr;
-    return row != nullptr && row->field == ConfigField::sequence;
-  });
-}
-
 std::string argument_text(const ConfigEntry& setting) {
   if (setting.key == "tool:-command") return setting.value;
   if (setting.key.starts_with("environment:-")) return setting.key.substr(setting.key.find('-') + 1);
   const std::size_t launcher = setting.key.find(":-");
   const std::string key = launcher == std::string::npos ? setting.shown_key() : setting.key.substr(launcher + 1);
   return setting.value.empty() ? key : key + " " + setting.value;
-}
-
-bool names_a_file(const std::vector<std::string>& keys) {
-  return std::any_of(keys.begin(), keys.end(), [](const std::string& key) {
-    const ArgumentRow* row = row_named(launcher_rows(), key);
-    return row != nullptr && std::find(file_fields.begin(), file_fields.end(), row->field) != file_fields.end();
-  });
-}
-
-bool is_file_field(RunField field) {
-  return std::any_of(file_fields.begin(), file_fields.end(), [&](ConfigField each) { return RunField(each) == field; });
-}
-
-std::string first_file_in(const std::string& words) {
-  const std::string first = words.substr(0, words.find(' '));
-  return first.find('.') == std::string::npos ? words : first;
-}
-
-bool is_of_another_program(const ConfigurationFormat* format, const std::vector<std::string>& programs) {
-  return !programs.empty() && format != nullptr && !format->defaults_file.empty() &&
-         std::none_of(programs.begin(), programs.end(),
-                      [&](const std::string& each) { return is_among(format->programs, each); });
 }
 
 void put_commands_first(std::span<Refusal> refusals) {

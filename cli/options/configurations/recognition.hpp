@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,21 +30,8 @@ struct ConfiguredText {
 /// Whether command lines of other tools may contain arguments of this format. Formats with program names do not lend
 /// arguments.
 [[nodiscard]] bool lends_arguments(const ConfigurationFormat& format);
-/// Whether an argument gives the length of sequences, in a name that programs of several tools share: `--max_seq_length`.
-[[nodiscard]] bool gives_length(const std::string& key);
 /// Returns an argument as the user wrote it: `--seq-length 2048`.
 [[nodiscard]] std::string argument_text(const ConfigEntry& setting);
-/// Fields with the names of further configuration files, in the order in which the files are read.
-inline constexpr std::array file_fields{ConfigField::accelerate_file, ConfigField::deepspeed_file,
-                                        ConfigField::trainer_file};
-/// Whether an argument of a script names a further configuration file.
-[[nodiscard]] bool names_a_file(const std::vector<std::string>& keys);
-[[nodiscard]] bool is_file_field(RunField field);
-/// Returns the name of a file without the words behind it, which an argument may have: `--config-file a.yaml DTYPE float16`.
-[[nodiscard]] std::string first_file_in(const std::string& words);
-/// Whether programs that a script starts, none of which is one of the tool's, read a file of this format. The tool has other
-/// programs, such as a decoder, that read such files as well.
-[[nodiscard]] bool is_of_another_program(const ConfigurationFormat* format, const std::vector<std::string>& programs);
 /// Moves commands that do not train to the beginning: they explain the arguments they have.
 void put_commands_first(std::span<Refusal> refusals);
 /// Takes the arguments of DeepSpeed out of a file that contains them in place of the name of DeepSpeed's file.

@@ -77,9 +77,9 @@ namespace {
 
 /// Returns the first variable in the text of a value; empty if it has none.
 std::string variable_of(const ConfigEntry& entry) {
-  const std::string& text = entry.source->text();
+  const std::string_view text = entry.source == nullptr ? std::string_view() : std::string_view(entry.source->text());
   const std::size_t from = std::min(entry.value_offset, text.size());
-  std::string_view word = std::string_view(text).substr(from, text.find_first_of(" \t\n", from) - from);
+  std::string_view word = text.substr(from, text.find_first_of(" \t\n", from) - from);
   const std::size_t dollar = word.find('$');
   if (dollar == std::string_view::npos) return {};
   word.remove_prefix(dollar + 1);
@@ -90,7 +90,7 @@ std::string variable_of(const ConfigEntry& entry) {
 
 }  // namespace
 
-void refuse_unrecognised(const Configuration& read, bool is_given) {
+void refuse_unrecognized(const Configuration& read, bool is_given) {
   if (!read.refusals.empty()) read.refuse({});
   for (const ConfigEntry& file : read.unread_files) {
     const ArgumentRow* row = row_named(launcher_rows(), argument_key(file.key));

@@ -19,7 +19,7 @@ void refuse_unparsed(const std::string& text, const std::string& path);
 void refuse_default_sizes(Configuration& read, const Fact& named);
 /// Throws Error if a configuration of an unknown tool has an argument that is refused or, if the user gave this file, names
 /// a file that was not found, because only that file shows the tool.
-void refuse_unrecognised(const Configuration& read, bool is_given);
+void refuse_unrecognized(const Configuration& read, bool is_given);
 /// Returns a hint about a file that is not a configuration of a tool: a file that another command reads, or a script that
 /// launches another script or an unknown program; empty for other files.
 [[nodiscard]] std::string hint_of_another(const std::string& path);

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/options/configurations/argument_meaning.hpp"
 #include "cli/options/configurations/named_files.hpp"
 #include "cli/options/configurations/recognition.hpp"
 #include "cli/tools/configuration_format.hpp"
@@ -101,7 +102,8 @@ void add_width(ConfigEntries& settings) {
   const ConfigEntry* const factor = entry_of_argument(settings, "hidden-dim-multiplier");
   const ConfigEntry* const gated = entry_of_argument(settings, "swiglu");
   const double hidden = number_of(entry_of_argument(settings, "hidden-size")), step = number_of(multiple);
-  const double share = factor == nullptr ? 1 : number_of(factor);
+  const bool has_share = factor != nullptr && !says_nothing(factor->value) && !is_neutral(factor->value);
+  const double share = has_share ? number_of(factor) : 1;
   const bool is_gated = gated != nullptr && lower_case(gated->value) == "true";
   const std::size_t name = multiple == nullptr ? std::string::npos : multiple->key.rfind("--");
   if (name == std::string::npos || entry_of_argument(settings, "ffn-hidden-size") != nullptr) return;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -211,8 +212,8 @@ FamilyModel read(HuggingFaceConfig& config, std::string& type) {
   if (type.empty()) config.fail("model_type", "the configuration has no 'model_type'", all);
   // Types with similar names may have other layers, so only a typing error is corrected.
   const std::string near = suggest(type, known);
-  const bool is_typo =
-      std::any_of(known.begin(), known.end(), [&type](std::string_view each) { return edit_distance(type, each) == 1; });
+  const std::optional<std::string> meant = nearest(type, known);
+  const bool is_typo = meant && edit_distance(type, *meant) == 1;
   config.fail("model_type", fmt::format("unknown model_type {}", quote(type)),
               is_typo ? near
                       : "use a bundled model of about the same size ('models list'), or write a model file; "

@@ -140,19 +140,29 @@ void start(Translation& translation, const onnx::NodeProto& node, const Value& a
   translation.set_output(node, std::move(value));
 }
 
-/// Adds the layer that rotates queries and keys of `packed`, if the graph rotates them.
-void turn(Translation& translation, const onnx::NodeProto& node, const Parts& parts, int& packed) {
-  const std::int64_t turned =
-      std::max(translation.rotated_channels(parts.queries), translation.rotated_channels(parts.keys));
+/// Adds the layer that rotates `turned` channels of each head of queries and keys in `tensor`; no layer for 0 channels.
+/// `kv_heads`: 0 if the tensor has only queries or only keys.
+void turn(Translation& translation, const onnx::NodeProto& node, std::int64_t turned, std::int64_t heads,
+          std::int64_t kv_heads, int& tensor) {
   if (turned == 0) return;
-  const std::int64_t heads = heads_of(parts.queries), kv_heads = heads_of(parts.keys);
-  NetworkLayer rotary{.operation = "rotary_embedding",
-                      .attributes = {{"heads", fmt::to_string(heads)}},
-                      .inputs = {packed},
-                      .shape = translation.network().shape(packed)};
+  const TensorShape shape = translation.network().shape(tensor);
+  NetworkLayer rotary{
+      .operation = "rotary_embedding", .attributes = {{"heads", fmt::to_string(heads)}}, .inputs = {tensor}, .shape = shape};
   if (kv_heads != heads) rotary.set("kv_heads", fmt::to_string(kv_heads));
-  if (turned < size_of(parts.queries.dimensions.back())) rotary.set("turned", fmt::to_string(turned));
-  packed = translation.add_layer(node, std::move(rotary), "rotary");
+  if (turned < shape.channels / (heads + 2 * kv_heads)) rotary.set("turned", fmt::to_string(turned));
+  tensor = translation.add_layer(node, std::move(rotary), "rotary");
+}
+
+/// Returns one tensor with the keys and values of attention to another sequence. If the graph rotates the keys, they are
+/// rotated before they are joined with the values; keys that already share a tensor with values stay as they are.
+int keys_and_values(Translation& translation, const onnx::NodeProto& node, const Parts& parts, std::int64_t width) {
+  View keys = parts.keys;
+  if (translation.network().shape(keys.tensor).channels == width) {
+    const std::int64_t turned = translation.take_rotation(keys);
+    keys = translation.with_tokens(keys);
+    turn(translation, node, turned, heads_of(parts.keys), 0, keys.tensor);
+  }
+  return packed(translation, node, {keys, parts.values}, 2 * width);
 }
 
 /// Adds attention inside windows of consecutive tokens, as window attention on an image with a window in each row.
@@ -207,20 +217,28 @@ void finish(Translation& translation, const onnx::NodeProto& node, const Value& 
   const std::int64_t tokens = size_of(parts.queries.dimensions[rank - 2]);
   const bool has_windows = tokens < positions_in(parts.queries);
   if (has_windows && scores.has_soft_cap) translation.graph().fail(node, "a tanh limits the scores of windows");
+  if (has_windows && (scores.causal || scores.dropout > 0)) {
+    translation.graph().fail(node,
+                             fmt::format("attention in windows with {} is not supported",
+                                         scores.causal ? "a causal mask" : "dropout of its weights"),
+                             "export the network without it, or write a model file");
+  }
   if (has_windows && (kv_heads != heads || size_of(parts.values.dimensions[rank - 2]) != tokens ||
                       positions_in(parts.keys) != positions_in(parts.queries))) {
     translation.graph().fail(node, "queries, keys and values have different windows or heads");
   }
   const bool is_one_sequence =
       network.shape(parts.queries.tensor).positions() == network.shape(parts.keys.tensor).positions();
-  const std::int64_t keys_and_values = 2 * kv_heads * size;
   NetworkLayer layer{.operation = "attention", .attributes = {{"heads", fmt::to_string(heads)}}};
   if (is_one_sequence) {
-    layer.inputs = {packed(translation, node, {parts.queries, parts.keys, parts.values}, heads * size + keys_and_values)};
-    turn(translation, node, parts, layer.inputs.front());
+    layer.inputs = {packed(translation, node, {parts.queries, parts.keys, parts.values}, (heads + 2 * kv_heads) * size)};
+    const std::int64_t of_queries = translation.take_rotation(parts.queries);
+    const std::int64_t turned = std::max(of_queries, translation.take_rotation(parts.keys));
+    turn(translation, node, turned, heads, kv_heads, layer.inputs.front());
   } else {
     layer.inputs = {packed(translation, node, {parts.queries}, heads * size),
-                    packed(translation, node, {parts.keys, parts.values}, keys_and_values)};
+                    keys_and_values(translation, node, parts, kv_heads * size)};
+    turn(translation, node, translation.take_rotation(parts.queries), heads, 0, layer.inputs.front());
   }
   for (const int input : layer.inputs) {
     if (!network.shape(input).sequence) translation.graph().fail(node, "a single token attends, or is attended to");

@@ -12,16 +12,34 @@
 namespace ddl::onnx_import {
 namespace {
 
-using Producers = std::unordered_map<std::string, const onnx::NodeProto*>;
-
-/// Returns the tensor before casts.
-std::string before_casts(const Producers& producers, std::string tensor) {
-  for (auto found = producers.find(tensor); found != producers.end(); found = producers.find(tensor)) {
-    if (found->second->op_type() != "Cast" || found->second->input_size() != 1) break;
-    tensor = found->second->input(0);
+/// The nodes of a graph by the tensors that they produce.
+class Producers {
+ public:
+  explicit Producers(const Graph& graph) {
+    // A node's inputs are produced before the node, so the tensor before a row of casts is known at the next cast.
+    for (const onnx::NodeProto* const node : graph.nodes()) {
+      const bool is_cast = node->op_type() == "Cast" && node->input_size() == 1;
+      for (const std::string& output : node->output()) {
+        nodes_.emplace(output, node);
+        if (is_cast) before_casts_.emplace(output, &before_casts(node->input(0)));
+      }
+    }
   }
-  return tensor;
-}
+  /// Returns the node that produces a tensor; null if no node does.
+  [[nodiscard]] const onnx::NodeProto* find(const std::string& tensor) const {
+    const auto found = nodes_.find(tensor);
+    return found == nodes_.end() ? nullptr : found->second;
+  }
+  /// Returns the tensor before casts.
+  [[nodiscard]] const std::string& before_casts(const std::string& tensor) const {
+    const auto found = before_casts_.find(tensor);
+    return found == before_casts_.end() ? tensor : *found->second;
+  }
+
+ private:
+  std::unordered_map<std::string_view, const onnx::NodeProto*> nodes_;
+  std::unordered_map<std::string_view, const std::string*> before_casts_;
+};
 
 /// The nodes from a tensor back to the rotated tensor, which only move and negate elements.
 class Path {
@@ -32,10 +50,10 @@ class Path {
   /// Returns whether all paths from the tensor lead to the rotated tensor. `depth`: the number of nodes before the tensor.
   bool follow(const std::string& tensor, int depth = 0) {
     constexpr int most_nodes = 12;
-    if (before_casts(producers_, tensor) == rotated_) return depth > 0;
-    const auto found = producers_.find(tensor);
-    if (found == producers_.end() || depth > most_nodes || graph_.uses(tensor) != 1) return false;
-    const onnx::NodeProto& node = *found->second;
+    if (producers_.before_casts(tensor) == rotated_) return depth > 0;
+    const onnx::NodeProto* const found = producers_.find(tensor);
+    if (found == nullptr || depth > most_nodes || graph_.uses(tensor) != 1) return false;
+    const onnx::NodeProto& node = *found;
     constexpr std::string_view moving[] = {"Slice", "Split", "Reshape", "Unsqueeze", "Squeeze", "Transpose", "Neg", "Cast"};
     nodes_.push_back(&node);
     if (node.op_type() == "Concat") {
@@ -58,18 +76,15 @@ class Path {
 };
 
 const onnx::NodeProto* product_of(const Producers& producers, const Graph& graph, const std::string& tensor) {
-  const auto found = producers.find(tensor);
-  const bool is_product = found != producers.end() && found->second->op_type() == "Mul" && found->second->input_size() == 2;
-  return is_product && graph.uses(tensor) == 1 ? found->second : nullptr;
+  const onnx::NodeProto* const found = producers.find(tensor);
+  const bool is_product = found != nullptr && found->op_type() == "Mul" && found->input_size() == 2;
+  return is_product && graph.uses(tensor) == 1 ? found : nullptr;
 }
 
 }  // namespace
 
 Rotations rotations_in(const Graph& graph) {
-  Producers producers;
-  for (const onnx::NodeProto* const node : graph.nodes()) {
-    for (const std::string& output : node->output()) producers.emplace(output, node);
-  }
+  const Producers producers(graph);
   Rotations rotations;
   for (const onnx::NodeProto* const sum : graph.nodes()) {
     if (sum->op_type() != "Add" || sum->input_size() != 2) continue;
@@ -78,7 +93,7 @@ Rotations rotations_in(const Graph& graph) {
       const onnx::NodeProto* const straight = product_of(producers, graph, sum->input(first));
       const onnx::NodeProto* const turned = product_of(producers, graph, sum->input(1 - first));
       if (straight == nullptr || turned == nullptr || straight == turned) break;
-      const std::string rotated = before_casts(producers, straight->input(factor));
+      const std::string& rotated = producers.before_casts(straight->input(factor));
       Path path(producers, graph, rotated);
       if (!path.follow(turned->input(other)) || path.negations() != 1) continue;
       rotations.sums[sum] = rotated;
@@ -100,13 +115,21 @@ bool Translation::rotates(const onnx::NodeProto& node) {
 }
 
 void Translation::rotate(const onnx::NodeProto& node, View view) {
-  if (!view.dimensions.empty()) rotated_[view.tensor] = size_of(view.dimensions.back());
+  if (!view.dimensions.empty()) rotated_[view.tensor] = {.channels = size_of(view.dimensions.back()), .node = &node};
   set_view(node, std::move(view));
 }
 
-std::int64_t Translation::rotated_channels(const View& view) const {
+std::int64_t Translation::take_rotation(const View& view) {
   const auto found = rotated_.find(view.tensor);
-  return found == rotated_.end() ? 0 : found->second;
+  if (found == rotated_.end()) return 0;
+  found->second.taken = true;
+  return found->second.channels;
+}
+
+void Translation::assume_lost_rotations() {
+  for (const auto& [tensor, rotation] : rotated_) {
+    if (!rotation.taken) assume(*rotation.node, "rotary positions that no layer represents, and that are not counted");
+  }
 }
 
 Translator translate_rotary;

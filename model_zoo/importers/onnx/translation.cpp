@@ -174,6 +174,7 @@ void Translation::finish() {
                 "check that the file contains a network, whose layers compute its outputs from its input");
   }
   if (!left_out_.empty()) remove_unread(ends);
+  assume_lost_rotations();
   warn();
   for (const NetworkLayer& layer : network_.layers) {
     if (layer.operation == "loss") return;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -88,8 +89,9 @@ class Translation {
 
   /// Sets a view of rotated elements as the node's first output: the view of the elements before the rotation.
   void rotate(const onnx::NodeProto& node, View view);
-  /// Returns the number of channels of a head that rotary positions rotate in the view's tensor; 0 if there are none.
-  [[nodiscard]] std::int64_t rotated_channels(const View& view) const;
+  /// Returns the number of channels of a head that rotary positions rotate in the view's tensor; 0 if there are none. The
+  /// caller adds a layer for them: a rotation that is never taken causes a warning.
+  [[nodiscard]] std::int64_t take_rotation(const View& view);
 
   /// Throws Unsupported about a node.
   [[noreturn]] void unsupported(const onnx::NodeProto& node, std::string_view why, std::string hint) const;
@@ -115,6 +117,7 @@ class Translation {
   [[nodiscard]] bool starts_network(const onnx::NodeProto& node);
   [[nodiscard]] std::vector<int> outputs();
   void remove_unread(const std::vector<int>& outputs);
+  void assume_lost_rotations();
   void warn();
   void finish();
 
@@ -123,7 +126,13 @@ class Translation {
   Network network_;
   std::unordered_map<std::string, Value> values_;
   Rotations rotations_;
-  std::unordered_map<int, std::int64_t> rotated_;  // rotated channels of a head, by tensor
+  /// Rotary positions that turn the queries or keys in a tensor.
+  struct Rotation {
+    std::int64_t channels = 0;  ///< rotated channels of a head
+    const onnx::NodeProto* node = nullptr;
+    bool taken = false;  ///< whether a layer represents the rotation
+  };
+  std::map<int, Rotation> rotated_;  // by tensor
   const onnx::NodeProto* lost_lookup_ = nullptr;
   std::unordered_set<const onnx::NodeProto*> tail_;  // nodes after the last node with weights
   std::vector<const onnx::NodeProto*> left_out_;

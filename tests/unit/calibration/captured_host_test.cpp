@@ -7,6 +7,7 @@
 
 #include "calibration/inputs/detected_gpus.hpp"
 #include "tests/catch.hpp"
+#include "tests/error_of.hpp"
 
 namespace captured_host_tests {
 
@@ -107,6 +108,72 @@ TEST_CASE("GPUs of other makers are listed by their own tools") {
   CHECK(intel.maker == "Intel");
 }
 
+TEST_CASE("GPUs and ports of a second host are not added up") {
+  const auto count = [](const std::string& host) {
+    const HostFacts facts = facts_in_outputs(host + host);
+    return facts.gpus ? facts.gpus->count : 0;
+  };
+  CHECK(count("GPU 0: NVIDIA L4 (UUID: GPU-1)\nGPU 1: NVIDIA L4 (UUID: GPU-3)\n") == 2);
+  const std::string l40s = "    Product Name : NVIDIA L40S\n";
+  const std::string query = "GPU 00000000:19:00.0\n" + l40s + "GPU 00000000:1A:00.0\n" + l40s;
+  CHECK(count(query) == 2);
+  CHECK(count("Attached GPUs : 2\n" + l40s + l40s) == 2);
+  // One query for each GPU.
+  const std::string attached = "Attached GPUs : 2\n";
+  CHECK(count(attached + "GPU 00000000:19:00.0\n" + l40s + attached + "GPU 00000000:1A:00.0\n" + l40s) == 2);
+  CHECK(count("index, name\n0, NVIDIA A40\n1, NVIDIA A40\n") == 2);
+  CHECK(count("name, memory.total [MiB]\nNVIDIA A40, 46068 MiB\nNVIDIA A40, 46068 MiB\n") == 2);
+  CHECK(count("GPU[0] : Card series: AMD Instinct MI210\nGPU[1] : Card series: AMD Instinct MI210\n") == 2);
+  CHECK(count("0 4 0x74a0, 50375 48.0 C\n1 5 0x74a0, 20890 53.0 C\n") == 2);
+  const std::string tile = "0 0 0 SPX/NPS1 | 283/196592 MB |\n";
+  CHECK(count("| AMD-SMI 26.0.0 |\n| 0000:0c:00.0 AMD Instinct MI300X | 0 % |\n| " + tile +
+              "| 0000:0d:00.0 AMD Instinct MI300X | 0 % |\n| " + tile) == 2);
+  CHECK(count("GPU: 0\n  MARKET_NAME: AMD Instinct MI300X\nGPU: 1\n  MARKET_NAME: AMD Instinct MI300X\n") == 2);
+  CHECK(count("| 0 | Device Name: Intel(R) Data Center GPU Max 1550 |\n| 1 | Device Name: Intel(R) Data Center GPU Max 1550 "
+              "|\n") == 2);
+  const std::string agents =
+      "Agent 1\n Marketing Name: AMD EPYC 7A53\n Device Type: CPU\nAgent 2\n Marketing Name: AMD Instinct MI250X\n Device "
+      "Type: GPU\n";
+  CHECK(count(agents) == 1);
+  // Three tools list the same two adapters.
+  const auto tools = [](const std::string& adapter) {
+    return "CA '" + adapter + "'\n Port 1:\n State: Active\n Rate: 200\n";
+  };
+  const auto status = [](const std::string& adapter) {
+    return "Infiniband device '" + adapter + "' port 1 status:\n state: 4: ACTIVE\n rate: 200 Gb/sec (4X HDR)\n";
+  };
+  const std::string stat = tools("mlx5_0") + tools("mlx5_1"), statuses = status("mlx5_0") + status("mlx5_1");
+  CHECK(facts_in_outputs(stat + statuses).ports->count == 2);
+  CHECK(facts_in_outputs(stat + stat).ports->count == 2);
+  CHECK(facts_in_outputs(statuses + statuses).ports->from == "ibstatus, 200 Gb/sec (4X HDR)");
+  CHECK(facts_in_outputs(statuses + statuses).ports->count == 2);
+  const std::string nodes = "NodeName=n1\n Gres=gpu:h100:8\nNodeName=n2\n Gres=gpu:h100:8\n";
+  CHECK(facts_in_outputs(nodes + nodes).nodes->count == 2);
+}
+
+TEST_CASE("an agent of rocminfo without a name has no other agent's name") {
+  const std::string processor = "Agent 1\n Marketing Name: AMD EPYC 7A53\n Device Type: CPU\n";
+  CHECK_FALSE(facts_in_outputs(processor + "Agent 2\n Marketing Name:\n Device Type: GPU\n").gpus);
+  CHECK_FALSE(facts_in_outputs(processor + "Agent 2\n Device Type: GPU\n").gpus);
+}
+
+TEST_CASE("Slurm's names of GPUs are those of drivers, and nodes with other GPUs are not counted") {
+  CHECK(is_same_gpu("nvidia_a100-sxm4-80gb", "NVIDIA A100-SXM4-40GB"));
+  CHECK(is_same_gpu("nvidia_h100_80gb_hbm3", "NVIDIA H100 80GB HBM3"));
+  CHECK_FALSE(is_same_gpu("nvidia_a100_80gb_pcie", "NVIDIA A100-SXM4-80GB"));
+  const std::string nodes =
+      "NodeName=n1\n Gres=gpu:a100:4(S:0)\nNodeName=n2\n Gres=gpu:h100:8\nNodeName=n3\n Gres=gpu:a100:4(S:0-1)\n";
+  const HostFacts first = facts_in_outputs(nodes);
+  CHECK(first.gpus->name == "a100");
+  CHECK(first.nodes->count == 2);
+  CHECK(first.nodes->others == "1 with gpu:h100:8");
+  std::string host;
+  for (int i = 0; i < 8; ++i) host += "GPU " + std::to_string(i) + ": NVIDIA H100 80GB HBM3 (UUID: GPU-1)\n";
+  const HostFacts own = facts_in_outputs(host + nodes);
+  CHECK(own.nodes->count == 1);
+  CHECK(own.nodes->others == "2 with gpu:a100:4");
+}
+
 TEST_CASE("links, processors, ports and nodes are read from one file") {
   const HostFacts facts = facts_in_outputs(
       "      GPU0  GPU1  CPU Affinity  NUMA Affinity\nGPU0   X    NV12   0-51         0\nGPU1  NV12   X     0-51         0\n"
@@ -137,6 +204,20 @@ TEST_CASE("links, processors, ports and nodes are read from one file") {
   CHECK(verbs.ports->gigabits == 100);
   // Slurm alone names the kind of GPU and their number.
   CHECK(facts_in_outputs("NodeName=n1 Arch=x86_64\n Gres=gpu:h100:8(S:0-1)\n").gpus->count == 8);
+}
+
+TEST_CASE("a node has at most 1,024 GPUs and ports") {
+  const auto gpus = [](int count) {
+    std::string text;
+    for (int i = 0; i < count; ++i) text += "GPU " + std::to_string(i) + ": NVIDIA L4 (UUID: GPU-1)\n";
+    return text;
+  };
+  CHECK(facts_in_outputs(gpus(1024)).gpus->count == 1024);
+  CHECK(error_of([&] { (void)facts_in_outputs(gpus(1025)); }).find("nvidia-smi lists more than 1,024 GPUs") !=
+        std::string::npos);
+  std::string ports;
+  for (int i = 0; i < 1025; ++i) ports += "CA 'mlx5_" + std::to_string(i) + "'\n\tState: Active\n\tRate: 200\n";
+  CHECK(error_of([&] { (void)facts_in_outputs(ports); }).find("ibstat lists more than 1,024 ports") != std::string::npos);
 }
 
 TEST_CASE("text of other programs has no facts") {

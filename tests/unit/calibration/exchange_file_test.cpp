@@ -262,6 +262,14 @@ TEST_CASE("the last rank of a list without its beginning gives the number of ran
   CHECK_FALSE(reading.series.at(0).nodes);
 }
 
+TEST_CASE("a rank above the maximum does not give the number of ranks") {
+  const Reading reading =
+      read("#  Rank 2147483647 Group  0 Pid  21082 on host-073 device  3 [0x01] NVIDIA GB200\n" + nccl_header +
+           "17179869184 4294967296 float sum -1 84625 203.01 405.74 0 84828 202.53 404.77 0\n");
+  CHECK_FALSE(reading.series.at(0).ranks);
+  CHECK(warns(reading, "the number of ranks is not stated"));
+}
+
 // The commands have the forms of github.com/eth-cscs/cscs-docs, docs/software/communication.
 TEST_CASE("ranks and nodes follow from the command that started the benchmark") {
   const std::string rows =
@@ -279,6 +287,9 @@ TEST_CASE("ranks and nodes follow from the command that started the benchmark") 
   // A fact that two commands contradict is unknown, and what the user gives comes first.
   CHECK(contains(error_in("srun -n 8 osu_alltoall\nsrun -n 4 osu_alltoall\n" + rows, {}), "number of ranks is not stated"));
   CHECK(read("srun -n 8 osu_alltoall\n" + rows, otherwise({.ranks = 4})).series.at(0).ranks == 4);
+  // Commands of other programs do not matter.
+  CHECK(started("srun -n 8 osu_alltoall\nsrun -n 2 osu_bw").ranks == 8);
+  CHECK(contains(error_in("srun -n 8 -N 2 osu_allreduce\n" + rows, {}), "number of ranks is not stated"));
   // A process of nccl-tests has a rank on each of its GPUs.
   const std::string command = "srun -N2 --ntasks-per-node=1 ./build/all_reduce_perf -b 1M -e 1M -g 8\n";
   const ExchangeSeries nccl =

@@ -157,6 +157,8 @@ TEST_CASE("links inside a node are detected, or said not to be") {
   DraftRequest other = request_like("dgx-a100");
   other.host = request.host;
   CHECK(has(draft_machine(other), "The 12 links of dgx-a100 do not apply"));
+  other.host.gpus.reset();
+  CHECK(has(draft_machine(other), "Links inside the node: taken from dgx-a100. Those of nvidia-smi topo -m are not used"));
 }
 
 TEST_CASE("detected ports are the rails of a node") {

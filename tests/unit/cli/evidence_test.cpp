@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "estimator/explain/explanation.hpp"
 #include "estimator/step/step_sensitivity.hpp"
 #include "tests/catch.hpp"
 
@@ -96,6 +97,37 @@ TEST_CASE("a network with attention within windows is compared with runs of tran
   }
   CHECK(class_of("resnet50") == ModelClass::convolutional);
   CHECK(class_of("convnext_base") == ModelClass::convolutional);
+}
+
+TEST_CASE("a source of error needs at least the factor of the step, and an exchange not more than fills the step") {
+  const Study study(spec_of("vgg16", "dgx-a100"));
+  const Estimator estimator(study.job());
+  Plan plan;
+  plan.mesh.set(Axis::data, 8);
+  plan.global_batch = 256;
+  plan.precision = study.precision();
+  plan.optimizer = study.optimizer();
+  const Explanation explained = explain(estimator, plan);
+  const Seconds step = explained.estimate.time.step_time();
+  Seconds exchange{};  // the only exchange of data parallelism is that of gradients
+  for (const ExchangeTotal& each : explained.exchanges) exchange += each.time;
+  for (const double ratio : {1.2, 2.0, 5.0, 0.8}) {
+    INFO(ratio);
+    bool has_kernels = false, has_exchange = false;
+    for (const SourceFactor& each : factors_for(estimator, plan, ratio)) {
+      INFO(error_source_names[static_cast<std::size_t>(each.source)]);
+      // All other times stay the same, so the source has to change by at least as much as their sum with it.
+      CHECK((ratio > 1 ? each.factor > 0.999 * ratio : each.factor < 1.001 * ratio));
+      has_kernels = has_kernels || each.source == ErrorSource::memory_kernels;
+      if (each.source != ErrorSource::gradient_exchange) continue;
+      has_exchange = true;
+      CHECK(each.factor * exchange < 1.01 * ratio * step);
+    }
+    CHECK(has_kernels);
+    if (ratio > 1) CHECK(has_exchange);
+  }
+  // No source alone makes a step longer by more than its largest factor.
+  CHECK(factors_for(estimator, plan, 1.01 * most_source_factor).empty());
 }
 
 TEST_CASE("a model that was measured in one precision has the same scale in another one") {

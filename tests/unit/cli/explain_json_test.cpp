@@ -152,8 +152,8 @@ TEST_CASE("explain --why-not with a strategy compares with the best plan of the 
   for (const char* strategy : {"data", "spatial", "data+spatial", "layer", "channel", "data+tensor"}) {
     INFO(strategy);
     const Json why = written(run_command(with("explain", plan, {"--why-not", strategy}))).at("why_not");
-    const Json found = written(
-        run_command({"recommend", "--model", "vgg16", "--machine", "abci", "--gpus", "64", "--strategies", strategy}));
+    const Json found =
+        written(run_command({"recommend", "--model", "vgg16", "--machine", "abci", "--gpus", "64", "--strategy", strategy}));
     Json best = found.at("plans").front();
     best["rank"] = nullptr;
     CHECK(why.at("plan").dump() == best.dump());

@@ -194,7 +194,7 @@ TEST_CASE("a report of recommend has the keys of its schema, with a value for ea
       {{"--gpus", "16", "--model", "gpt2", "--machine", "dgx-h100"}},
       {{"--gpus", "16", "--ideal", "--machine", "cpu-cluster"}, false},
       {{"--gpus", "4", "--model", "gpt3-175b"}},
-      {{"--gpus", "64", "--strategies", "layer"}},
+      {{"--gpus", "64", "--strategy", "layer"}},
       {{"--gpus", "4", "--all", "--top", "30"}},
       {{"--gpus", "8", "--objective", "memory"}},
   };

@@ -124,6 +124,13 @@ TEST_CASE("for two plans that fit, the sentence names the deciding term, with it
   CHECK(compared(fast, fast, "this") == "this is the explained plan");
 }
 
+TEST_CASE("the verb of the deciding term is that of its number") {
+  const Estimate few = estimate_of(1.0, 0.2, 4);
+  Estimate many = few;
+  many.time[Part::layer_collectives] += Seconds(1);
+  CHECK_THAT(compared(few, many), ContainsSubstring("layer-wise collectives of activations decide, 1.00 s against"));
+}
+
 TEST_CASE("for plans within half a percent, the sentence compares their memory") {
   CHECK(compared(estimate_of(1.0, 0.2, 4), estimate_of(1.001, 0.2, 6)) ==
         "that takes as long as this within 0.5 %, 1.20 s against 1.20 s per step, with 2.00 GiB more memory");

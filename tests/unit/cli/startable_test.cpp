@@ -70,8 +70,8 @@ TEST_CASE("--for ddp predicts the fp32 weights that its script keeps under autoc
 }
 
 TEST_CASE("if no tool starts the best plan, a plan that differs in a choice is named, unless the user fixed the choice") {
-  const std::vector<std::string> question{"recommend", "llama3-8b",    "--machine",     "dgx-h100", "--gpus",
-                                          "16",        "--strategies", "data+pipeline", "--top",    "1"};
+  const std::vector<std::string> question{"recommend", "llama3-8b",  "--machine",     "dgx-h100", "--gpus",
+                                          "16",        "--strategy", "data+pipeline", "--top",    "1"};
   const auto start_with = [&](const std::vector<std::string>& options) {
     std::vector<std::string> words = question;
     words.insert(words.end(), options.begin(), options.end());
@@ -97,8 +97,7 @@ TEST_CASE("JSON names the tools in whose software a plan does not fit, as the te
 }
 
 TEST_CASE("no tool has launch files for spatial parallelism") {
-  const Json start =
-      run_command({"recommend", "resnet50", "--gpus", "8", "--strategies", "data+spatial"}).json().at("start");
+  const Json start = run_command({"recommend", "resnet50", "--gpus", "8", "--strategy", "data+spatial"}).json().at("start");
   CHECK(start.at("tools").empty());
   CHECK(start.at("plan").is_null());
 }

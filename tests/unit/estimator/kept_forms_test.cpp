@@ -98,7 +98,7 @@ TEST_CASE("attention may keep keys and values for each head of queries, or the j
   CHECK(kept(grouped, kept_samples(), repeated) - kept(grouped, kept_samples(), {}) ==
         Approx(layers * tokens * 2 * 3 * 16 * half));
   CHECK(kept(gated_llama(), kept_samples(), repeated) == kept(gated_llama(), kept_samples(), {}));
-  // Queries and keys before their rotation stay beside values.
+  // Queries and keys before their rotation stay in addition to values.
   CHECK(kept(gated_llama(), kept_samples(), joined) - kept(gated_llama(), kept_samples(), {}) ==
         Approx(layers * tokens * 2 * hidden * half));
 }

@@ -194,7 +194,7 @@ TEST_CASE("the memory that the allocator cannot use is within upper bounds in 95
     }
   }
   CHECK(steps == 404);
-  CHECK(beyond <= 20);
+  CHECK(beyond <= 20);  // one in twenty: the worst order of allocations is rare
 }
 
 TEST_CASE("measured peaks of language models are predicted") {

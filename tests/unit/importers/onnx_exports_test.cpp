@@ -7,6 +7,55 @@
 
 using namespace ddl;
 
+namespace {
+
+/// Returns rotary positions as transformers 5 exports them: r = x · cosines + concat(-x₂, x₁) · sines. `name`: x, and the
+/// beginning of the names of the other tensors.
+std::string turned(const std::string& name, const std::string& cosines = "cos", const std::string& sines = "sin") {
+  return fmt::format(
+      "{0}1 = Slice({0}, zero, two, last) {0}2 = Slice({0}, two, four, last) {0}n = Neg({0}2) {0}t = Concat<axis = "
+      "-1>({0}n, {0}1) {0}c = Mul({0}, {1}) {0}s = Mul({0}t, {2}) {0}r = Add({0}c, {0}s) ",
+      name, cosines, sines);
+}
+
+/// The bounds of turned().
+const std::string bounds_of_halves =
+    "zero = Constant<value = int64[1] {0}>() two = Constant<value = int64[1] {2}>() four = Constant<value = int64[1] {4}>() "
+    "last = Constant<value = int64[1] {3}>() ";
+
+/// Returns attention of 16 queries to 4 keys of two heads. `projections` defines kh and vh.
+std::string rotated_cross_attention(const std::string& projections) {
+  return "g (float[N,8,4,4] x, float[8,8,1,1] wq, float[8,8,2,2] wr, float[8,8] wk, float[8,8] wv, float[8,16] both, "
+         "float[1,1,16,4] cos, float[1,1,16,4] sin, float[1,1,4,4] kcos, float[1,1,4,4] ksin) => (float[N,16,8] y) { " +
+         bounds_of_halves +
+         "c = Conv(x, wq) d = Conv<strides = [2, 2]>(x, wr) flat = Constant<value = int64[3] {-1, 8, 16}>() few = "
+         "Constant<value = int64[3] {-1, 8, 4}>() cf = Reshape(c, flat) df = Reshape(d, few) cq = Transpose<perm = [0, 2, "
+         "1]>(cf) m = Transpose<perm = [0, 2, 1]>(df) sq = Constant<value = int64[4] {-1, 16, 2, 4}>() sk = Constant<value "
+         "= int64[4] {-1, 4, 2, 4}>() qh = Reshape(cq, sq) q = Transpose<perm = [0, 2, 1, 3]>(qh) " +
+         projections + "k = Transpose<perm = [0, 2, 1, 3]>(kh) v = Transpose<perm = [0, 2, 1, 3]>(vh) " + turned("q") +
+         turned("k", "kcos", "ksin") +
+         "columns = Transpose<perm = [0, 1, 3, 2]>(kr) a = MatMul(qr, columns) p = Softmax(a) o = MatMul(p, v) ot = "
+         "Transpose<perm "
+         "= [0, 2, 1, 3]>(o) z = Constant<value = int64[3] {-1, 16, 8}>() y = Reshape(ot, z) }";
+}
+
+/// Returns attention of two heads in four windows of four tokens, like Swin's. `inputs`: further inputs; `scores`: the nodes
+/// from the scores `a` to the weights `p`.
+std::string attention_in_windows(const std::string& inputs, const std::string& scores) {
+  return "g (float[N,16,8] x, float[8,24] w" + inputs +
+         ") => (float[N,16,8] y) { cut = Constant<value = int64[3] {-1, 4, 8}>() r = Reshape(x, cut) h = MatMul(r, w) five "
+         "= "
+         "Constant<value = int64[5] {-1, 4, 3, 2, 4}>() v5 = Reshape(h, five) t = Transpose<perm = [2, 0, 3, 1, 4]>(v5) "
+         "parts = Constant<value = int64[3] {1, 1, 1}>() q1, k1, v1 = Split<axis = 0>(t, parts) zero = Constant<value = "
+         "int64[1] {0}>() q = Squeeze(q1, zero) k = Squeeze(k1, zero) v = Squeeze(v1, zero) kt = Transpose<perm = [0, 1, 3, "
+         "2]>(k) a = MatMul(q, kt) " +
+         scores +
+         "o = MatMul(p, v) u = Transpose<perm = [0, 2, 1, 3]>(o) z = Constant<value = int64[3] {-1, 16, 8}>() y = "
+         "Reshape(u, z) }";
+}
+
+}  // namespace
+
 // PyTorch 2.7 and newer export scaled_dot_product_attention with a mask in this form.
 TEST_CASE("weights of attention that are not numbers are replaced without a layer") {
   const std::string graph =
@@ -43,21 +92,12 @@ TEST_CASE("trained tokens may stand on both sides of a sequence") {
 
 // Llama's rotary positions as transformers 5 exports them: x · cos + concat(-x₂, x₁) · sin, with shared key-value heads.
 TEST_CASE("rotary positions of several operators are a layer before attention") {
-  const std::string turn =
-      "{0}1 = Slice({0}, zero, two, last) {0}2 = Slice({0}, two, four, last) {0}n = Neg({0}2) {0}t = Concat<axis = "
-      "-1>({0}n, "
-      "{0}1) {0}c = Mul({0}, cos) {0}s = Mul({0}t, sin) {0}r = Add({0}c, {0}s) ";
-  const auto turned = [&](const std::string& name) {
-    std::string text = turn;
-    for (std::size_t at = text.find("{0}"); at != std::string::npos; at = text.find("{0}")) text.replace(at, 3, name);
-    return text;
-  };
   const std::string graph =
       "g (float[N,6,8] x, float[8,8] wq, float[8,8] wk, float[8,8] wv, float[1,1,6,4] cos, float[1,1,6,4] sin) => "
-      "(float[N,6,8] y) { s = Constant<value = int64[4] {-1, 6, 2, 4}>() zero = Constant<value = int64[1] {0}>() two = "
-      "Constant<value = int64[1] {2}>() four = Constant<value = int64[1] {4}>() last = Constant<value = int64[1] {3}>() qm "
-      "= "
-      "MatMul(x, wq) km = MatMul(x, wk) vm = MatMul(x, wv) qh = Reshape(qm, s) kh = Reshape(km, s) vh = Reshape(vm, s) q = "
+      "(float[N,6,8] y) { s = Constant<value = int64[4] {-1, 6, 2, 4}>() " +
+      bounds_of_halves +
+      "qm = MatMul(x, wq) km = MatMul(x, wk) vm = MatMul(x, wv) qh = Reshape(qm, s) kh = Reshape(km, s) vh = Reshape(vm, s) "
+      "q = "
       "Transpose<perm = [0, 2, 1, 3]>(qh) k = Transpose<perm = [0, 2, 1, 3]>(kh) v = Transpose<perm = [0, 2, 1, 3]>(vh) " +
       turned("q") + turned("k") +
       "turned = Transpose<perm = [0, 1, 3, 2]>(kr) a = MatMul(qr, turned) p = Softmax(a) o = MatMul(p, v) t = "
@@ -138,25 +178,50 @@ TEST_CASE("a tanh of attention scores is a soft cap") {
 
 // Swin divides 16 tokens into windows of four, and adds a mask to the scores of shifted windows.
 TEST_CASE("attention in windows is window attention") {
-  const std::string graph =
-      "g (float[N,16,8] x, float[8,24] w, float[1,4,1,4,4] hidden) => (float[N,16,8] y) { cut = Constant<value = int64[3] "
-      "{-1, 4, "
-      "8}>() r = Reshape(x, cut) h = MatMul(r, w) five = Constant<value = int64[5] {-1, 4, 3, 2, 4}>() v5 = Reshape(h, "
-      "five) t = "
-      "Transpose<perm = [2, 0, 3, 1, 4]>(v5) q1, k1, v1 = Split<axis = 0>(t, parts) zero = Constant<value = int64[1] {0}>() "
-      "q = "
-      "Squeeze(q1, zero) k = Squeeze(k1, zero) v = Squeeze(v1, zero) kt = Transpose<perm = [0, 1, 3, 2]>(k) a = MatMul(q, "
-      "kt) "
+  const Model model = import_text(attention_in_windows(
+      ", float[1,4,1,4,4] hidden",
       "apart = Constant<value = int64[5] {-1, 4, 2, 4, 4}>() b = Reshape(a, apart) c = Add(b, hidden) again = "
-      "Constant<value = "
-      "int64[4] {-1, 2, 4, 4}>() e = Reshape(c, again) p = Softmax(e) o = MatMul(p, v) u = Transpose<perm = [0, 2, 1, "
-      "3]>(o) z = "
-      "Constant<value = int64[3] {-1, 16, 8}>() y = Reshape(u, z) }";
-  std::string text = graph;
-  text.replace(text.find("q1, k1"), 0, "parts = Constant<value = int64[3] {1, 1, 1}>() ");
-  const Model model = import_text(text);
+      "Constant<value = int64[4] {-1, 2, 4, 4}>() e = Reshape(c, again) p = Softmax(e) "));
   CHECK(operations_of(model).find("window_attention") != std::string::npos);
   CHECK(model.parameters() == 8 * 24);
   // Each token attends to the four tokens of its window: products of scores and of values.
   CHECK(model.macs() == 16 * 8 * 24 + 2 * 16 * 4 * 8);
+}
+
+TEST_CASE("attention in windows with a causal mask or dropout is refused") {
+  CHECK(
+      error_in(attention_in_windows(", float[1,1,4,4] later", "c = Add(a, later) p = Softmax(c) "))
+          .find("attention in windows with a causal mask is not supported\nhint: export the network without it, or write a "
+                "model file") != std::string::npos);
+  CHECK(error_in(attention_in_windows("",
+                                      "rate = Constant<value = float {0.25}>() trains = Constant<value = bool {1}>() e = "
+                                      "Softmax(a) p = Dropout(e, rate, trains) "))
+            .find("attention in windows with dropout of its weights is not supported") != std::string::npos);
+}
+
+TEST_CASE("rotary positions of queries and of fewer keys are two layers") {
+  const Import imported = import_graph(
+      rotated_cross_attention("km = MatMul(m, wk) vm = MatMul(m, wv) kh = Reshape(km, sk) vh = Reshape(vm, sk) "));
+  const Model model = read_back(imported);
+  CHECK(operations_of(model).find("rotary") != std::string::npos);
+  // A rotation needs three operations for each of 8 channels: of 16 queries and of 4 keys.
+  double flops = 0;
+  int rotations = 0;
+  for (const Layer& layer : model.layers) {
+    if (layer.operation->type() != "rotary_embedding") continue;
+    ++rotations;
+    flops += layer.operation->work(Pass::forward, layer.input_shapes, layer.output_shape).flops;
+  }
+  CHECK(rotations == 2);
+  CHECK(flops == 3 * 8 * (16 + 4));
+  CHECK(imported.warnings.size() == 1);  // the graph has no loss
+}
+
+TEST_CASE("rotary positions without a layer cause a warning") {
+  const Import imported = import_graph(
+      rotated_cross_attention("kv = MatMul(m, both) eight = Constant<value = int64[2] {8, 8}>() km, vm = Split<axis = "
+                              "2>(kv, eight) kh = Reshape(km, sk) vh = Reshape(vm, sk) "));
+  REQUIRE(imported.warnings.size() == 2);
+  CHECK(imported.warnings.front().find("rotary positions that no layer represents, and that are not counted") !=
+        std::string::npos);
 }

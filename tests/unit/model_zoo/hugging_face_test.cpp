@@ -427,6 +427,9 @@ TEST_CASE("the error for an unknown type names the type, and corrects typing err
   // MarianMT is no Aria, although the names are similar.
   CHECK(refusal_of(R"({"model_type": "marian"})").find("did you mean") == std::string::npos);
   CHECK(refusal_of(R"({"model_type": "qwen3_mo"})").ends_with("hint: did you mean 'qwen3_moe'?"));
+  // A megabyte is compared with no type, which would take seconds.
+  CHECK(refusal_of(R"({"model_type": ")" + std::string(1U << 20U, 'q') + R"("})").find("use a bundled model") !=
+        std::string::npos);
   CHECK(refusal_of("{}").starts_with("config.json:1:1: the configuration has no 'model_type'\n"));
   CHECK(refusal_of("[]").starts_with("config.json:1:1: expected an object, found a list\n"));
   const std::vector<std::string_view> types = hugging_face_model_types();

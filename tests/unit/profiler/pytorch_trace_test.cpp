@@ -561,6 +561,17 @@ TEST_CASE("a trace that cannot be of the model is refused") {
   CHECK(error_of([&] {
           static_cast<void>(imported(shorter, text, on_device));
         }).ends_with("hint: the trace has sequences of 7 tokens: --model m@tokens=7"));
+  // The hint repeats the user's name of the model with one size of each kind.
+  ProfileImportOptions named = on_device;
+  const auto hint_for = [&](const std::string& asked) {
+    named.model = asked;
+    const std::string text_of_error = error_of([&] { static_cast<void>(imported(shorter, text, named)); });
+    return text_of_error.substr(text_of_error.find("--model "));
+  };
+  CHECK(hint_for("./net.yaml") == "--model ./net.yaml@tokens=7");
+  CHECK(hint_for("a@tokens=1/net.yaml@tokens=16@layers=2") == "--model a@tokens=1/net.yaml@layers=2@tokens=7");
+  CHECK(error(TraceBuilder().operation("aten::conv2d", 0, 1, "[[2,4,0,0],[4,4,3,3],[]]"))
+            .ends_with("hint: check that the trace is of that model, with images or sequences of that size"));
   CHECK(error(two_steps(), {}) == "the trace does not state its device\nhint: add --device NAME");
   ProfileImportOptions many = on_device;
   many.samples = std::int64_t{1} << 53U;
