@@ -275,9 +275,8 @@ void add_machines_new(const Command& machines, Request& request) {
   const Command command = machines.add_subcommand("new", "write a machine file based on another machine");
   const auto asked = std::make_shared<MachineNewRequest>();
   command.examples(
-      {{"ddl-oracle machines new ours --like dgx-a100 --assume-gpus --nodes 16 -o ours.yaml", "16 nodes, into a file"},
-       {"ddl-oracle machines new ours --captured nvidia-smi.txt --captured topo.txt -o ours.yaml",
-        "a machine by the outputs of its tools"},
+      {{"ddl-oracle machines new ours --captured nvidia-smi.txt --nodes 16 -o ours.yaml",
+        "16 nodes, by the output of nvidia-smi on one of them"},
        {"ddl-oracle machines new ours --gpu mi300x --per-node 8 --nodes 16 --network 400Gb/s",
         "a cluster of known GPUs, by four numbers"},
        {"ddl-oracle machines new ours --peak bf16=500TFLOP/s --memory 96GB --memory-bandwidth 3TB/s --links 400GB/s "

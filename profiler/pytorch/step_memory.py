@@ -75,7 +75,7 @@ def measured(options, model, batch, precision):
 def predicted(options, model, batch, precision):
     """The predicted memory items in bytes, and whether the batch fits."""
     # As in the measured step: one micro-batch, without recomputation.
-    command = [options.program, "recommend", "--model", model, "--machine", options.machine, "--strategy", "serial", "--gpus", "1",
+    command = [options.program, "recommend", "--model", model, "--machine", options.machine, "--degrees", "data=1",
                "--global-batch", str(batch), "--micro-batches", "1", "--recompute", "none", "--precision", precision,
                "--optimizer", "momentum", "--format", "json"]
     if precision != "fp32":

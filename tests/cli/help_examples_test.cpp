@@ -54,6 +54,7 @@ void write_files(const Sandbox& sandbox, const std::string& command) {
   files.add("config.json", content(data / "hugging_face/gpt2.json"));
   files.add("nccl.txt", content(data / "comm/nccl-2.18-all_reduce-2n2g.txt"));
   files.add("osu.txt", content(data / "comm/osu-7.4-latency-slow-link.txt"));
+  files.add("nvidia-smi.txt", "GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-0)\nGPU 1: NVIDIA A100-SXM4-80GB (UUID: GPU-1)\n");
   files.add("net.yaml", content(data / "pytorch/tiny-cnn.yaml"));
   files.add("trace.json", content(data / "pytorch/tiny-cnn.json"));
   files.add("layers.csv", "layer,forward ms,backward ms\nconv1,0.5,1.0\nfc1,0.1,0.2\n");
