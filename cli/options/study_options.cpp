@@ -418,7 +418,11 @@ NamedStudy with_count(NamedStudy study) {
   const std::size_t colon = study.machine.rfind(':');
   const std::string count = colon == std::string::npos ? "" : study.machine.substr(colon + 1);
   const bool is_count = !count.empty() && count.size() <= 7 && count.find_first_not_of("0123456789") == std::string::npos;
-  if (!is_count || std::filesystem::exists(study.machine, ignored)) return study;
+  if (std::filesystem::exists(study.machine, ignored)) return study;
+  if (colon != std::string::npos && count.empty())
+    throw Error(fmt::format("--machine {} lacks the number of GPUs", quote(study.machine)),
+                fmt::format("write for example {}8", study.machine));
+  if (!is_count) return study;
   study.gpus = std::stoll(count);
   if (study.gpus == 0)
     throw Error(fmt::format("--machine {} has no GPUs", quote(study.machine)), "write for example h100:8");
