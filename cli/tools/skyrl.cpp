@@ -10,9 +10,11 @@ constexpr auto strategies = argument_words("fsdp=fsdp", "fsdp2=fsdp", "megatron=
 constexpr auto recomputed = argument_words("true=full", "false=none");
 constexpr auto weights = argument_words("true=weights", "false=");
 constexpr auto kept = argument_words("true=yes", "false=no", "*=");
+constexpr auto precisions = argument_words("true=bf16", "false=fp32");
 
 constexpr auto rows = std::to_array<ArgumentRow>({
     {"trainer.strategy", ConfigField::distributed_type, "", strategies},
+    only_read({"trainer.bf16", ConfigField::precision, "", precisions}),
     {"trainer.policy.model.path", ConfigField::model},
     {"trainer.policy.model.lora.rank", ConfigField::adapter_rank},
     only_read({"trainer.policy.model.lora.dropout", ConfigField::adapter_dropout}),
@@ -61,7 +63,7 @@ constexpr auto harmless = argument_names(
     "trainer.fully_async.*", "trainer.epochs", "trainer.update_epochs_per_batch", "trainer.train_batch_size",
     "trainer.micro_forward_batch_size_per_gpu", "trainer.eval_*", "trainer.ckpt_*", "trainer.max_ckpts*", "trainer.hf_save*",
     "trainer.resume_*", "trainer.logger", "trainer.project_name", "trainer.run_name", "trainer.tracker_*", "trainer.tags",
-    "trainer.seed", "trainer.dump_*", "trainer.export_path", "trainer.log_path", "trainer.bf16", "trainer.flash_attn",
+    "trainer.seed", "trainer.dump_*", "trainer.export_path", "trainer.log_path", "trainer.flash_attn",
     "trainer.disable_fast_tokenizer", "trainer.gradient_checkpointing_use_reentrant", "trainer.sequence_parallel_backend",
     "trainer.policy.record_memory", "trainer.policy.language_model_only", "trainer.policy.torch_profiler_config.*",
     "trainer.override_entrypoint", "trainer.policy.model.lora.alpha", "trainer.policy.model.lora.init_method",
