@@ -360,10 +360,6 @@ std::vector<std::string> split_at_commas(std::string_view text) {
 
 }  // namespace
 
-bool is_memory_quantity(std::string_view quantity) {
-  return quantity.starts_with("memory_") || quantity == "ran" || quantity == "out_of_memory";
-}
-
 std::vector<std::string> observation_names() { return names_of(observation_files()); }
 
 std::vector<MeasuredRun> load_runs(const std::string& name_or_path) {

@@ -42,9 +42,6 @@ struct MeasuredRun {
   friend auto operator<=>(const MeasuredRun&, const MeasuredRun&) = default;
 };
 
-/// Whether a quantity is a figure of memory, or says that memory ran out.
-[[nodiscard]] bool is_memory_quantity(std::string_view quantity);
-
 /// Names of the bundled tables of runs, sorted.
 [[nodiscard]] std::vector<std::string> observation_names();
 /// Loads a bundled table by name, or the user's own file if the text has a '/' or ends in `.csv`.

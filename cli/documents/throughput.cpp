@@ -118,10 +118,4 @@ std::optional<double> cost_of(const Estimate& estimate, const Study& study, cons
   return *price * (rented_devices(estimate.plan, study.machine()) + spares) * time.value() / 3600.0;
 }
 
-std::string time_text(const Estimate& estimate, const Study& study, const Training& training) {
-  const std::optional<double> cost = cost_of(estimate, study, training);
-  const std::string money = cost ? fmt::format(" and {} {}", amount(*cost), study.machine().currency) : "";
-  return fmt::format("{}{} {}", humanize(time_of(estimate, study, training)), money, purpose_of(training));
-}
-
 }  // namespace ddl

@@ -38,8 +38,5 @@ namespace ddl {
 /// Returns the cost of the training in the machine's currency; empty if the machine has no price,
 /// or if the plan has no predicted time.
 [[nodiscard]] std::optional<double> cost_of(const Estimate& estimate, const Study& study, const Training& training);
-/// Returns the time and cost of a training: `5 min 24 s and 12.30 USD per epoch`, `34.1 d and
-/// 1,234,567 USD for 1T tokens`. Without cost if the machine has no price.
-[[nodiscard]] std::string time_text(const Estimate& estimate, const Study& study, const Training& training);
 
 }  // namespace ddl
