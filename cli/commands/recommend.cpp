@@ -112,6 +112,17 @@ void find_possible(RecommendAnswer& answer) {
                           framework.software));
 }
 
+/// Puts the first plan that fits with the memory that the allocator reserves before all others. The search does not model
+/// the allocator.
+void put_safe_first(RecommendAnswer& answer) {
+  std::vector<Estimate>& plans = answer.shown;
+  const auto safe = std::ranges::find_if(plans, [&](Estimate each) {
+    add_reserved(*answer.estimator, each);
+    return each.feasible() && verdict_of(each.memory, answer.study->machine().device.memory) == Verdict::fits;
+  });
+  if (safe != plans.end()) std::rotate(plans.begin(), safe, safe + 1);
+}
+
 void search_into(RecommendAnswer& answer) {
   const RecommendOptions& options = answer.options;
   if (const Framework* const framework = framework_named(options.framework)) {
@@ -154,6 +165,7 @@ void search_into(RecommendAnswer& answer) {
   const auto top = static_cast<std::size_t>(rows);
   if (options.all) {
     answer.shown = answer.result.first;
+    if (!options.allow_risk) put_safe_first(answer);
   } else {
     answer.shown.assign(answer.result.best.begin(),
                         answer.result.best.begin() + static_cast<std::ptrdiff_t>(std::min(top, answer.result.best.size())));
