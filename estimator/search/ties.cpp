@@ -4,6 +4,7 @@
 #include <bit>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "estimator/search/rank.hpp"
@@ -88,7 +89,8 @@ void Ties::settle(std::vector<Estimate>& best, std::size_t places) const {
   };
   // Smaller ranks first.
   const auto rank = [&](Tied& each) {
-    return std::pair{is_startable(each) ? 0 : 1, std::popcount(each.simple.plan.mesh.family())};
+    const Family family = each.simple.plan.mesh.family();
+    return std::tuple{is_startable(each) ? 0 : 1, std::popcount(family), family == family_bit(Axis::data) ? 0 : 1};
   };
   std::vector<Tied> all;
   for (std::size_t i = 0; i < best.size(); ++i)

@@ -18,7 +18,8 @@ class Ties {
       : estimator_(estimator), options_(options), space_(space) {}
 
   /// For each place of the ranking, takes the simplest of the plans that tie with the fastest remaining plan: the plan of
-  /// the family with the fewest axes, in that family's simplest variant. Plans that some tool starts come before others.
+  /// the family with the fewest axes, in that family's simplest variant; of families with one axis, data parallelism. Plans
+  /// that some tool starts come before others.
   /// `best` must be ranked.
   void settle(std::vector<Estimate>& best, std::size_t places) const;
 
