@@ -357,7 +357,7 @@ void suppose(RecommendAnswer& answer, const RecommendOptions& options, const Com
 
 Report recommend(RecommendOptions asked, const Command& command, const std::string& output) {
   check_prices(asked);
-  settle_counts(asked);
+  settle_counts(asked.study, asked.plan, !asked.like.empty());
   RecommendOptions options = asked.like.empty() ? with_published_batches(asked) : asked;
   if (!options.framework.empty()) {
     const Framework* const framework = framework_named(options.framework);

@@ -108,8 +108,6 @@ void write_directory(RecommendAnswer& answer, Report& report);
 [[nodiscard]] Document document_of(const RecommendAnswer& answer, bool drawn = false);
 [[nodiscard]] nlohmann::ordered_json json_of(const RecommendAnswer& answer);
 
-/// Takes the number of GPUs from `--machine h100:32`. Throws Error if another option gives it, too, or a machine has none.
-void settle_counts(RecommendOptions& options);
 /// Reports the best plan of each pair of a model and a machine, side by side.
 [[nodiscard]] Report recommend_each(const RecommendOptions& options, const Command& command);
 /// Reports the best plans for several numbers of GPUs or batches, and whether each plan meets the goals.
