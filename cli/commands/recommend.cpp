@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <chrono>
 #include <filesystem>
 #include <memory>
 
@@ -55,55 +54,6 @@ void refuse_cost_without_price(const Machine& machine) {
   if (machine.price_per_gpu_hour) return;
   throw Error(fmt::format("--objective cost needs the price of a device, but the datasheet of {} has none", machine.name),
               fmt::format("add --price {}", shell_words(std::array{machine.name + "=2.5USD/h"})));
-}
-
-/// Returns the best plan of a changed question; empty if the search finds none within `limit`.
-std::optional<Estimate> best_of_changed(const RecommendAnswer& answer, std::int64_t gpus, std::int64_t global_batch,
-                                        Seconds limit) {
-  SearchOptions changed = search_options_of(answer);
-  changed.devices = gpus;
-  changed.global_batch = global_batch;
-  changed.top = 1;
-  changed.all = false;
-  SearchWatch watch(limit);
-  watch.watch(changed);
-  SearchResult result = search(*answer.estimator, changed);
-  if (result.best.empty()) return std::nullopt;
-  return result.best.front();
-}
-
-/// Searches for the smallest change of the question with which a plan is possible: more devices, or a smaller batch. Ends
-/// when --time-limit is over, or the user asks.
-void find_possible(RecommendAnswer& answer) {
-  using Clock = std::chrono::steady_clock;
-  constexpr Seconds most_of_try(2);
-  constexpr int most_tries = 8;
-  const Clock::time_point start = Clock::now();
-  const auto left = [&] {
-    if (Interrupt::asked()) return Seconds{};
-    if (!answer.options.time_limit) return most_of_try;
-    const Seconds spent(answer.seconds + std::chrono::duration<double>(Clock::now() - start).count());
-    return min(most_of_try, *answer.options.time_limit - spent);
-  };
-  const PlanOptions& plan = answer.options.plan;
-  const bool keeps_batch = plan.global_batch.has_value();
-  std::int64_t gpus = answer.gpus;
-  for (int tries = 0; tries < most_tries && gpus * 2 <= answer.study->machine().devices() && left() > Seconds{}; ++tries) {
-    gpus *= 2;
-    const std::int64_t batch = keeps_batch ? answer.global_batch : answer.global_batch / answer.gpus * gpus;
-    if (auto best = best_of_changed(answer, gpus, std::max<std::int64_t>(batch, 1), left())) {
-      answer.possible.push_back({fmt::format("--gpus {}", gpus), *std::move(best)});
-      break;
-    }
-  }
-  std::int64_t batch = answer.global_batch;
-  for (int tries = 0; tries < most_tries && batch > 1 && left() > Seconds{}; ++tries) {
-    batch /= 2;
-    if (auto best = best_of_changed(answer, answer.gpus, batch, left())) {
-      answer.possible.push_back({fmt::format("--batch {}", batch), *std::move(best)});
-      break;
-    }
-  }
 }
 
 [[noreturn]] void refuse_framework(const Framework& framework, std::string_view what, const std::string& reason) {

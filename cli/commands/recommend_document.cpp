@@ -219,6 +219,9 @@ std::optional<Card> start_card(const RecommendAnswer& answer, const RankedRows& 
                     start.other_software.empty() ? change : fmt::format("predicted for {}", start.other_software), tools));
     return card;
   }
+  // The weights that LoRA freezes need no offloading in 4 bits.
+  const bool may_quantize = best.plan.offload == Offload::weights && !answer.study->assumptions().base &&
+                            answer.study->model().name.find("@lora=") != std::string::npos;
   if (start.tools.empty()) {
     if (!others_need.empty()) card.figure = "too large";
     card.details.push_back(others_need.empty()
@@ -226,6 +229,7 @@ std::optional<Card> start_card(const RecommendAnswer& answer, const RankedRows& 
                                : fmt::format("too large for the software of tools that have launch files ({}); --for finds "
                                              "a plan that fits",
                                              others_need));
+    if (may_quantize) card.details.push_back("without offloading: --base nf4 holds the frozen weights in 4 bits (QLoRA)");
     return card;
   }
   card.figure = tools;

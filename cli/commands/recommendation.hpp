@@ -108,6 +108,9 @@ void write_directory(RecommendAnswer& answer, Report& report);
 [[nodiscard]] Document document_of(const RecommendAnswer& answer, bool drawn = false);
 [[nodiscard]] nlohmann::ordered_json json_of(const RecommendAnswer& answer);
 
+/// Searches for the smallest changes of a question without a plan with which a plan is possible: more devices, a smaller
+/// batch, and adapters. Ends when --time-limit is over, or the user asks.
+void find_possible(RecommendAnswer& answer);
 /// Reports the best plan of each pair of a model and a machine, side by side.
 [[nodiscard]] Report recommend_each(const RecommendOptions& options, const Command& command);
 /// Reports the best plans for several numbers of GPUs or batches, and whether each plan meets the goals.
