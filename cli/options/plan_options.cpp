@@ -399,10 +399,13 @@ std::vector<NamedFamily> families_asked(const PlanOptions& options, bool ideal) 
 
 std::int64_t usual_batch_per_gpu(const Model& model) {
   constexpr std::int64_t usual = 32, usual_tokens = 16'384;
+  // Assumed: samples of large images and videos are few. 16,384 tokens of a model with 30 billion weights need as much.
+  constexpr double most_forward = 1e15;
   if (model.usual_batch) return *model.usual_batch;
-  if (!model.input.sequence) return usual;
   std::int64_t batch = usual;
-  while (batch > 1 && batch * model.input.positions() > usual_tokens) batch /= 2;
+  const double flops = model.input.sequence ? 0 : model.flops_forward();
+  while (batch > 1 && static_cast<double>(batch) * flops > most_forward) batch /= 2;
+  while (batch > 1 && model.input.sequence && batch * model.input.positions() > usual_tokens) batch /= 2;
   return batch;
 }
 
