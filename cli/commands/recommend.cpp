@@ -305,25 +305,55 @@ void suppose(RecommendAnswer& answer, const RecommendOptions& options, const Com
   }
 }
 
+/// Predicts with the software of the framework, and with the memory layout that its launch files have.
+void set_framework(RecommendOptions& options) {
+  const Framework* const framework = framework_named(options.framework);
+  if (framework == nullptr) unknown_choice("--for", options.framework, framework_names());
+  if (options.study.software.empty()) options.study.software = framework->software;
+  Settings& settings = options.study.settings;
+  const auto& words = options.study.setting_words;
+  const bool is_said = settings.find("mixed_precision") != nullptr || std::ranges::any_of(words, [](const auto& each) {
+                         return parse_settings(each, SettingOrigin::option).find("mixed_precision") != nullptr;
+                       });
+  // No option of the user: it gets no warning where it has no effect.
+  if (framework->mixed_precision && !is_said)
+    settings.set("mixed_precision", {static_cast<double>(*framework->mixed_precision), SettingOrigin::job, {}});
+}
+
+/// The value of --for that stands for all of PyTorch's own data parallelism.
+constexpr std::string_view pytorch_itself = "pytorch";
+
+/// Returns the framework of PyTorch with the faster plan that fits: ddp, else fsdp.
+std::string faster_of_pytorch(const RecommendOptions& asked, const Command& command) {
+  std::string faster = "fsdp";
+  std::optional<Estimate> best;
+  for (const char* const name : {"ddp", "fsdp"}) {
+    RecommendOptions options = asked;
+    options.framework = name;
+    options.top = 1;
+    set_framework(options);
+    try {
+      const std::shared_ptr<RecommendAnswer> answer = answer_of(options, command);
+      if (answer->shown.empty()) continue;
+      const Estimate& own = answer->shown.front();
+      const bool is_better = !best || own.verdict < best->verdict ||
+                             (own.verdict == best->verdict && own.time.step_time() < best->time.step_time());
+      if (is_better) best = own, faster = name;
+    } catch (const Error&) {  // it starts no plan; the error of fsdp is reported
+    }
+  }
+  return faster;
+}
+
 Report recommend(RecommendOptions asked, const Command& command, const std::string& output) {
   check_prices(asked);
   settle_counts(asked.study, asked.plan, !asked.like.empty());
   RecommendOptions options = asked.like.empty() ? with_published_batches(asked) : asked;
-  if (!options.framework.empty()) {
-    const Framework* const framework = framework_named(options.framework);
-    if (framework == nullptr) unknown_choice("--for", options.framework, framework_names());
-    if (options.study.software.empty()) options.study.software = framework->software;
-    Settings& settings = options.study.settings;
-    const auto& words = options.study.setting_words;
-    const bool is_said = settings.find("mixed_precision") != nullptr || std::ranges::any_of(words, [](const auto& each) {
-                           return parse_settings(each, SettingOrigin::option).find("mixed_precision") != nullptr;
-                         });
-    // No option of the user: it gets no warning where it has no effect.
-    if (framework->mixed_precision && !is_said)
-      settings.set("mixed_precision", {static_cast<double>(*framework->mixed_precision), SettingOrigin::job, {}});
-  }
-  options.folder = options.save_dir.empty() ? report_folder(output) : options.save_dir;
   const bool several = !options.plan.gpu_counts.empty() || !options.plan.global_batches.empty() || options.goals.any();
+  const bool is_one = !several && options.like.empty() && options.plan.gpus && studies_named(options.study).size() == 1;
+  if (options.framework == pytorch_itself) options.framework = is_one ? faster_of_pytorch(options, command) : "fsdp";
+  if (!options.framework.empty()) set_framework(options);
+  options.folder = options.save_dir.empty() ? report_folder(output) : options.save_dir;
   std::shared_ptr<RecommendAnswer> answer;
   for (const std::string& text : options.what_if) static_cast<void>(parse_what_if(text));
   if (!options.what_if.empty() && (several || !options.like.empty() || studies_named(options.study).size() > 1)) {
@@ -398,10 +428,12 @@ void add_recommend(const Command& program, Request& request) {
   const auto framework = command
                              .add_option("--for", options->framework,
                                          "search only plans that this framework starts, predict them with its software, and "
-                                         "write its files with --save-dir")
+                                         "write its files with --save-dir; pytorch: the faster of ddp and fsdp")
                              .words([] {
                                const std::vector<std::string_view> names = framework_names();
-                               return std::vector<std::string>(names.begin(), names.end());
+                               std::vector<std::string> words(names.begin(), names.end());
+                               words.emplace_back(pytorch_itself);
+                               return words;
                              })
                              .excludes(command.get_option("--ideal"));
   const auto objective =

@@ -53,7 +53,6 @@ constexpr auto choice_hints = std::to_array<ChoiceHint>(
      {"mxfp6", "fp8", "products in mxfp6 are not predicted; fp8 is the next wider format"},
      {"int8", "fp8", "training in int8 is not predicted; fp8 has 8 bits, too, and --optimizer has moments of 8 bits"},
      {"int4", "fp8", "training in int4 is not predicted; frozen weights have 4 bits with --lora 16 --base nf4"},
-     {"pytorch", "ddp", "write ddp for PyTorch's data parallelism without sharding, or fsdp for ZeRO-2 and ZeRO-3"},
      {"accelerate", "ddp", trainers_hint},
      {"huggingface", "ddp", trainers_hint},
      {"lightning", "ddp", trainers_hint},
