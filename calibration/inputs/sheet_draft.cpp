@@ -211,7 +211,15 @@ class SheetDrafter {
         by_default("Network", {}, "0.9", "the fraction of the NICs' rate that messages reach", "default-network"));
     add(lines, indent, "rails",
         {{}, std::to_string(per_node()), "given: the rate is that of one GPU's share of the network", "given-rails"});
+    say_ports();
     return lines;
+  }
+
+  void say_ports() {
+    if (per_node() < 2) return;
+    findings_.push_back(fmt::format(
+        "Ports of a node: {0}, one of {1} for each GPU. If its {0} GPUs share one port, divide --network by {0}.",
+        per_node(), print_quantity(*sheet_.network)));
   }
 
   /// The first level between nodes of the other machine, with the given numbers.
@@ -224,6 +232,7 @@ class SheetDrafter {
       changed.push_back(change("bandwidth", print_quantity(*sheet_.network), given, "given"));
       changed.push_back(change("rails", std::to_string(per_node()),
                                "given: the rate is that of one GPU's share of the network", "given-rails"));
+      say_ports();
     }
     return level_lines(*like_, name, sources_, changed);
   }

@@ -472,6 +472,7 @@ void add_explain(const Command& program, Request& request) {
   add_report_options(command, request.report, {Content::rows, Content::steps});
   command.callback([options, command, &request] {
     request.run = [options, command, &request] {
+      settle_counts(options->study, options->plan, !options->like.empty());
       Report report = explain(*options, command, request.report);
       report.next.push_back(request.command +
                             (options->why_not.empty() ? " --why-not best" : " --format html -o plan.html"));

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <chrono>
 #include <filesystem>
 #include <memory>
 
@@ -57,59 +56,21 @@ void refuse_cost_without_price(const Machine& machine) {
               fmt::format("add --price {}", shell_words(std::array{machine.name + "=2.5USD/h"})));
 }
 
-/// Returns the best plan of a changed question; empty if the search finds none within `limit`.
-std::optional<Estimate> best_of_changed(const RecommendAnswer& answer, std::int64_t gpus, std::int64_t global_batch,
-                                        Seconds limit) {
-  SearchOptions changed = search_options_of(answer);
-  changed.devices = gpus;
-  changed.global_batch = global_batch;
-  changed.top = 1;
-  changed.all = false;
-  SearchWatch watch(limit);
-  watch.watch(changed);
-  SearchResult result = search(*answer.estimator, changed);
-  if (result.best.empty()) return std::nullopt;
-  return result.best.front();
-}
-
-/// Searches for the smallest change of the question with which a plan is possible: more devices, or a smaller batch. Ends
-/// when --time-limit is over, or the user asks.
-void find_possible(RecommendAnswer& answer) {
-  using Clock = std::chrono::steady_clock;
-  constexpr Seconds most_of_try(2);
-  constexpr int most_tries = 8;
-  const Clock::time_point start = Clock::now();
-  const auto left = [&] {
-    if (Interrupt::asked()) return Seconds{};
-    if (!answer.options.time_limit) return most_of_try;
-    const Seconds spent(answer.seconds + std::chrono::duration<double>(Clock::now() - start).count());
-    return min(most_of_try, *answer.options.time_limit - spent);
-  };
-  const PlanOptions& plan = answer.options.plan;
-  const bool keeps_batch = plan.global_batch.has_value();
-  std::int64_t gpus = answer.gpus;
-  for (int tries = 0; tries < most_tries && gpus * 2 <= answer.study->machine().devices() && left() > Seconds{}; ++tries) {
-    gpus *= 2;
-    const std::int64_t batch = keeps_batch ? answer.global_batch : answer.global_batch / answer.gpus * gpus;
-    if (auto best = best_of_changed(answer, gpus, std::max<std::int64_t>(batch, 1), left())) {
-      answer.possible.push_back({fmt::format("--gpus {}", gpus), *std::move(best)});
-      break;
-    }
-  }
-  std::int64_t batch = answer.global_batch;
-  for (int tries = 0; tries < most_tries && batch > 1 && left() > Seconds{}; ++tries) {
-    batch /= 2;
-    if (auto best = best_of_changed(answer, answer.gpus, batch, left())) {
-      answer.possible.push_back({fmt::format("--batch {}", batch), *std::move(best)});
-      break;
-    }
-  }
-}
-
 [[noreturn]] void refuse_framework(const Framework& framework, std::string_view what, const std::string& reason) {
   throw Error(fmt::format("--for {}: {}: {}", framework.name, what, reason),
               fmt::format("choose another framework, or leave --for out: --software {} predicts its speed without its files",
                           framework.software));
+}
+
+/// Puts the first plan that fits with the memory that the allocator reserves before all others. The search does not model
+/// the allocator.
+void put_safe_first(RecommendAnswer& answer) {
+  std::vector<Estimate>& plans = answer.shown;
+  const auto safe = std::ranges::find_if(plans, [&](Estimate each) {
+    add_reserved(*answer.estimator, each);
+    return each.feasible() && verdict_of(each.memory, answer.study->machine().device.memory) == Verdict::fits;
+  });
+  if (safe != plans.end()) std::rotate(plans.begin(), safe, safe + 1);
 }
 
 void search_into(RecommendAnswer& answer) {
@@ -154,6 +115,7 @@ void search_into(RecommendAnswer& answer) {
   const auto top = static_cast<std::size_t>(rows);
   if (options.all) {
     answer.shown = answer.result.first;
+    if (!options.allow_risk) put_safe_first(answer);
   } else {
     answer.shown.assign(answer.result.best.begin(),
                         answer.result.best.begin() + static_cast<std::ptrdiff_t>(std::min(top, answer.result.best.size())));
@@ -343,25 +305,55 @@ void suppose(RecommendAnswer& answer, const RecommendOptions& options, const Com
   }
 }
 
+/// Predicts with the software of the framework, and with the memory layout that its launch files have.
+void set_framework(RecommendOptions& options) {
+  const Framework* const framework = framework_named(options.framework);
+  if (framework == nullptr) unknown_choice("--for", options.framework, framework_names());
+  if (options.study.software.empty()) options.study.software = framework->software;
+  Settings& settings = options.study.settings;
+  const auto& words = options.study.setting_words;
+  const bool is_said = settings.find("mixed_precision") != nullptr || std::ranges::any_of(words, [](const auto& each) {
+                         return parse_settings(each, SettingOrigin::option).find("mixed_precision") != nullptr;
+                       });
+  // No option of the user: it gets no warning where it has no effect.
+  if (framework->mixed_precision && !is_said)
+    settings.set("mixed_precision", {static_cast<double>(*framework->mixed_precision), SettingOrigin::job, {}});
+}
+
+/// The value of --for that stands for all of PyTorch's own data parallelism.
+constexpr std::string_view pytorch_itself = "pytorch";
+
+/// Returns the framework of PyTorch with the faster plan that fits: ddp, else fsdp.
+std::string faster_of_pytorch(const RecommendOptions& asked, const Command& command) {
+  std::string faster = "fsdp";
+  std::optional<Estimate> best;
+  for (const char* const name : {"ddp", "fsdp"}) {
+    RecommendOptions options = asked;
+    options.framework = name;
+    options.top = 1;
+    set_framework(options);
+    try {
+      const std::shared_ptr<RecommendAnswer> answer = answer_of(options, command);
+      if (answer->shown.empty()) continue;
+      const Estimate& own = answer->shown.front();
+      const bool is_better = !best || own.verdict < best->verdict ||
+                             (own.verdict == best->verdict && own.time.step_time() < best->time.step_time());
+      if (is_better) best = own, faster = name;
+    } catch (const Error&) {  // it starts no plan; the error of fsdp is reported
+    }
+  }
+  return faster;
+}
+
 Report recommend(RecommendOptions asked, const Command& command, const std::string& output) {
   check_prices(asked);
-  settle_counts(asked);
+  settle_counts(asked.study, asked.plan, !asked.like.empty());
   RecommendOptions options = asked.like.empty() ? with_published_batches(asked) : asked;
-  if (!options.framework.empty()) {
-    const Framework* const framework = framework_named(options.framework);
-    if (framework == nullptr) unknown_choice("--for", options.framework, framework_names());
-    if (options.study.software.empty()) options.study.software = framework->software;
-    Settings& settings = options.study.settings;
-    const auto& words = options.study.setting_words;
-    const bool is_said = settings.find("mixed_precision") != nullptr || std::ranges::any_of(words, [](const auto& each) {
-                           return parse_settings(each, SettingOrigin::option).find("mixed_precision") != nullptr;
-                         });
-    // No option of the user: it gets no warning where it has no effect.
-    if (framework->mixed_precision && !is_said)
-      settings.set("mixed_precision", {static_cast<double>(*framework->mixed_precision), SettingOrigin::job, {}});
-  }
-  options.folder = options.save_dir.empty() ? report_folder(output) : options.save_dir;
   const bool several = !options.plan.gpu_counts.empty() || !options.plan.global_batches.empty() || options.goals.any();
+  const bool is_one = !several && options.like.empty() && options.plan.gpus && studies_named(options.study).size() == 1;
+  if (options.framework == pytorch_itself) options.framework = is_one ? faster_of_pytorch(options, command) : "fsdp";
+  if (!options.framework.empty()) set_framework(options);
+  options.folder = options.save_dir.empty() ? report_folder(output) : options.save_dir;
   std::shared_ptr<RecommendAnswer> answer;
   for (const std::string& text : options.what_if) static_cast<void>(parse_what_if(text));
   if (!options.what_if.empty() && (several || !options.like.empty() || studies_named(options.study).size() > 1)) {
@@ -436,10 +428,12 @@ void add_recommend(const Command& program, Request& request) {
   const auto framework = command
                              .add_option("--for", options->framework,
                                          "search only plans that this framework starts, predict them with its software, and "
-                                         "write its files with --save-dir")
+                                         "write its files with --save-dir; pytorch: the faster of ddp and fsdp")
                              .words([] {
                                const std::vector<std::string_view> names = framework_names();
-                               return std::vector<std::string>(names.begin(), names.end());
+                               std::vector<std::string> words(names.begin(), names.end());
+                               words.emplace_back(pytorch_itself);
+                               return words;
                              })
                              .excludes(command.get_option("--ideal"));
   const auto objective =

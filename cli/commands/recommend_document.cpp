@@ -22,6 +22,7 @@
 #include "cli/sentences/sentences.hpp"
 #include "core/units.hpp"
 #include "estimator/choices/plan_choice.hpp"
+#include "estimator/search/rank.hpp"
 
 namespace ddl {
 namespace {
@@ -68,6 +69,13 @@ std::string star_text(const RecommendAnswer& answer, const RankedRows& rows) {
   if (rows.recommended == 0) return {};
   const Estimate &first = answer.shown[rows.order.front()], &recommended = answer.shown.front();
   const bool is_near = recommended.time.step_time() <= first.time.step_time() * (1 + usual_tie);
+  const bool is_simpler = simplicity_of(recommended.plan) < simplicity_of(first.plan);
+  if (!is_near || !is_simpler) {
+    Estimate reserved = first;
+    add_reserved(*answer.estimator, reserved);
+    if (verdict_of(reserved.memory, answer.study->machine().device.memory) != Verdict::fits)
+      return "★ is recommended: with the memory that the allocator reserves, faster plans may not fit";
+  }
   if (!is_near) return "★ is recommended: measured runs cover this kind of plan, and its time is more certain";
   const bool is_started = is_startable(*answer.study, recommended);
   return fmt::format("★ is recommended: of the plans within {:.0f} % of the fastest, the simplest{}", usual_tie * 100,
@@ -86,7 +94,8 @@ std::string faster_text(const RecommendAnswer& answer) {
   const std::optional<Estimate>& fastest = answer.result.fastest;
   const Estimate& first = answer.shown.front();
   if (!is_of_first(answer, fastest) || fastest->time.step_time() * 1.005 >= first.time.step_time()) return {};
-  const bool is_near = first.time.step_time() <= fastest->time.step_time() * (1 + usual_tie);
+  const bool is_simpler = simplicity_of(first.plan) < simplicity_of(fastest->plan);
+  const bool is_near = is_simpler && first.time.step_time() <= fastest->time.step_time() * (1 + usual_tie);
   return fmt::format("{} takes {}, {} less{}", plan_word(fastest->plan), humanize(fastest->time.step_time()),
                      share_text(1 - fastest->time.step_time() / first.time.step_time()),
                      is_near
@@ -210,6 +219,9 @@ std::optional<Card> start_card(const RecommendAnswer& answer, const RankedRows& 
                     start.other_software.empty() ? change : fmt::format("predicted for {}", start.other_software), tools));
     return card;
   }
+  // The weights that LoRA freezes need no offloading in 4 bits.
+  const bool may_quantize = best.plan.offload == Offload::weights && !answer.study->assumptions().base &&
+                            answer.study->model().name.find("@lora=") != std::string::npos;
   if (start.tools.empty()) {
     if (!others_need.empty()) card.figure = "too large";
     card.details.push_back(others_need.empty()
@@ -217,6 +229,7 @@ std::optional<Card> start_card(const RecommendAnswer& answer, const RankedRows& 
                                : fmt::format("too large for the software of tools that have launch files ({}); --for finds "
                                              "a plan that fits",
                                              others_need));
+    if (may_quantize) card.details.push_back("without offloading: --base nf4 holds the frozen weights in 4 bits (QLoRA)");
     return card;
   }
   card.figure = tools;

@@ -129,22 +129,6 @@ void warn_of_interruption(std::size_t answered, std::size_t asked, Report& repor
 
 }  // namespace
 
-void settle_counts(RecommendOptions& options) {
-  const std::vector<NamedStudy> studies = studies_named(options.study);
-  const auto has_count = [](const NamedStudy& each) { return each.gpus.has_value(); };
-  if (std::none_of(studies.begin(), studies.end(), has_count)) return;
-  if (options.plan.gpus || !options.plan.gpu_counts.empty() || !options.like.empty() || options.plan.name_plan())
-    throw Error(fmt::format("--machine {} gives the number of GPUs, but so does another option", options.study.machine),
-                "give the number of GPUs once: in --machine, or in --gpus for all machines");
-  const auto without = std::find_if_not(studies.begin(), studies.end(), has_count);
-  if (without != studies.end())
-    throw Error(fmt::format("--machine {} does not give the number of GPUs of {}", options.study.machine, without->machine),
-                fmt::format("write for example {}:{}", without->machine, *std::ranges::find_if(studies, has_count)->gpus));
-  if (studies.size() > 1) return;
-  options.study.machine = studies.front().machine;
-  options.plan.gpus = studies.front().gpus;
-}
-
 Report recommend_each(const RecommendOptions& options, const Command& command) {
   refuse_about_one(command, "one study, but there are several", "leave it out, or name one model and one machine");
   std::vector<StudyOutcome> outcomes;

@@ -108,8 +108,9 @@ void write_directory(RecommendAnswer& answer, Report& report);
 [[nodiscard]] Document document_of(const RecommendAnswer& answer, bool drawn = false);
 [[nodiscard]] nlohmann::ordered_json json_of(const RecommendAnswer& answer);
 
-/// Takes the number of GPUs from `--machine h100:32`. Throws Error if another option gives it, too, or a machine has none.
-void settle_counts(RecommendOptions& options);
+/// Searches for the smallest changes of a question without a plan with which a plan is possible: more devices, a smaller
+/// batch, and adapters. Ends when --time-limit is over, or the user asks.
+void find_possible(RecommendAnswer& answer);
 /// Reports the best plan of each pair of a model and a machine, side by side.
 [[nodiscard]] Report recommend_each(const RecommendOptions& options, const Command& command);
 /// Reports the best plans for several numbers of GPUs or batches, and whether each plan meets the goals.

@@ -28,6 +28,8 @@ constexpr auto concept_table = std::to_array<Concept>({
      "--schedule fixes the schedule; without it, a search chooses. To compare two: explain MODEL --gpus 64 --plan 'dp8·pp8 "
      "m16' --against 'dp8·pp8 zb-h1 "
      "m16'."},
+    {"estimate simulate plan optimize search",
+     "'recommend' ranks the plans of N GPUs, 'explain' shows one plan, and 'check' says whether a job fits in memory."},
     {"compare comparison versus vs baseline",
      "'recommend --model A,B' and '--machine C,D' compare models and machines, '--machine h100:32,a100:64' also numbers of "
      "GPUs, 'recommend --strategy data,spatial' compares strategies, and 'explain --against PLAN' compares two plans."},
@@ -55,7 +57,7 @@ constexpr auto concept_table = std::to_array<Concept>({
      "'explain --memory' shows what torch.cuda.max_memory_allocated, max_memory_reserved and nvidia-smi will report."},
     {"max-batch max-batch-size largest-batch", "'check JOB.yaml' gives the largest batch that fits."},
     {"max-sequence-length longest-sequence", "'check JOB.yaml' gives the longest sequence that fits."},
-    {"min-gpus how-many-gpus number-of-gpus",
+    {"min-gpus how-many-gpus number-of-gpus hardware-requirements requirements",
      "'recommend MODEL --gpus 8..1024' names the smallest number of GPUs that fits, and with --deadline or --budget the "
      "numbers that meet them. 'check JOB.yaml' gives the fewest GPUs of a job."},
     // Parallelism
@@ -114,7 +116,8 @@ constexpr auto concept_table = std::to_array<Concept>({
     {"allreduce all-reduce allgather all-gather reduce-scatter all-to-all alltoall collective collectives",
      "'predict exchange --operation allreduce --ranks 64' predicts collectives. --allreduce fixes the algorithm of "
      "gradients."},
-    {"infiniband ethernet roce efa slingshot topology fat-tree torus dragonfly interconnect pcie",
+    {"infiniband ethernet roce efa slingshot topology fat-tree torus dragonfly interconnect pcie "
+     "network-bandwidth",
      "'machines show NAME' prints a machine file, which describes the network, and 'machines new' writes one. --what-if "
      "'bandwidth(node)*2' shows the effect of a faster network."},
     {"overlap communication-overlap exposed-communication",
@@ -123,6 +126,10 @@ constexpr auto concept_table = std::to_array<Concept>({
     {"slurm sbatch srun pbs lsf launch launcher launch-script launch-dir torchrun command",
      "'recommend --save-dir DIR' writes launch files (torchrun, Megatron-LM, DeepSpeed, torchtitan, NeMo, Slurm); --for "
      "chooses the framework. --like SCRIPT reads the GPUs of batch scripts."},
+    {"tpu tpus trainium gaudi ascend npu",
+     "'machines list' also has TPUs, Gaudi, Trainium and Ascend: --machine tpu-v5e. Most of their kernel times are fitted "
+     "to "
+     "GPUs."},
     {"cloud aws azure gcp spot", "'machines list --kind cloud' lists instances of clouds; --price sets your price."},
     {"heterogeneous mixed-gpus",
      "'predict mixed' predicts data parallelism with a batch in proportion to the speed of each GPU."},
@@ -136,6 +143,10 @@ constexpr auto concept_table = std::to_array<Concept>({
      "predicted."},
     {"inference serving kv-cache generation decode prefill rlhf",
      "MODEL@trained=none predicts one forward pass. Caches of keys and values and generation are not modeled."},
+    {"grpo ppo dpo reinforcement-learning post-training",
+     "--model, --gpus, --seq and --global-batch predict the update of the trained model. Generation, rewards and the "
+     "forward "
+     "pass of a reference model are not predicted."},
     {"evaluation validation-loss eval", "'recommend' and 'explain' predict the steps of a training, without evaluation."},
     {"checkpoint checkpoints failure",
      "--mtbf '5.8 years per GPU' adds failures and checkpoints to a whole training. For activation checkpointing, see 'help "

@@ -13,6 +13,8 @@ constexpr std::string_view say_sequence = "write --seq, the tokens per sample";
 constexpr std::string_view say_micro_batch =
     "--micro-batches is the number of micro-batches: the batch per GPU divided by the samples of a micro-batch";
 constexpr std::string_view say_batch = "write --global-batch, the samples per step of all GPUs, or --batch-per-gpu";
+constexpr std::string_view say_batch_tokens =
+    "write --global-batch in samples: the tokens per step divided by the tokens per sample (--seq)";
 constexpr std::string_view say_machine =
     "write --machine for the hardware (see 'machines list'), and --gpus for the number of GPUs";
 constexpr std::string_view say_price = "write --price 2.5USD/h, the price of a GPU for an hour";
@@ -63,6 +65,10 @@ constexpr auto synonym_table = std::to_array<Synonym>({
     {"batch-size", "global-batch", say_batch},
     {"train-batch-size", "global-batch", say_batch},
     {"bs", "global-batch", say_batch},
+    {"batch-tokens", "global-batch", say_batch_tokens},
+    {"global-batch-tokens", "global-batch", say_batch_tokens},
+    {"tokens-per-batch", "global-batch", say_batch_tokens},
+    {"tokens-per-step", "global-batch", say_batch_tokens},
     {"dtype", "precision", "write --precision"},
     {"quantization", "precision", "write --precision fp8 or nvfp4; frozen weights in 4 bits (QLoRA): --lora 16 --base nf4"},
     {"quantize", "precision", "write --precision fp8 or nvfp4; frozen weights in 4 bits (QLoRA): --lora 16 --base nf4"},
@@ -129,6 +135,7 @@ constexpr auto synonym_table = std::to_array<Synonym>({
     {"train-iters", "train-tokens", say_length},
     {"iterations", "train-tokens", say_length},
     {"vram", "gpu-memory", say_memory},
+    {"ram", "gpu-memory", say_memory},
     {"hbm", "gpu-memory", say_memory},
     {"mem", "gpu-memory", say_memory},
     {"max-memory", "gpu-memory", say_memory},

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "core/error.hpp"
+#include "core/lower_case.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 
@@ -25,8 +26,10 @@ Option add(const Command& command, const std::string& name, std::optional<Number
     // This form of the condition is false for NaN, so NaN is refused.
     const bool within = value >= low && value <= high;
     if (problem != std::errc{} || stop != end || !within) {
-      throw Error(fmt::format("{} is {}, which is not a {} from {} to {}", name, quote(text), kind, low, high),
-                  fmt::format("write it in digits, as in {} {}", name, std::clamp(example, low, high)));
+      const std::string hint = number_hint(name, text);
+      throw Error(
+          fmt::format("{} is {}, which is not a {} from {} to {}", name, quote(text), kind, low, high),
+          hint.empty() ? fmt::format("write it in digits, as in {} {}", name, std::clamp(example, low, high)) : hint);
     }
     into = value;
   };
@@ -50,7 +53,6 @@ constexpr auto choice_hints = std::to_array<ChoiceHint>(
      {"mxfp6", "fp8", "products in mxfp6 are not predicted; fp8 is the next wider format"},
      {"int8", "fp8", "training in int8 is not predicted; fp8 has 8 bits, too, and --optimizer has moments of 8 bits"},
      {"int4", "fp8", "training in int4 is not predicted; frozen weights have 4 bits with --lora 16 --base nf4"},
-     {"pytorch", "ddp", "write ddp for PyTorch's data parallelism without sharding, or fsdp for ZeRO-2 and ZeRO-3"},
      {"accelerate", "ddp", trainers_hint},
      {"huggingface", "ddp", trainers_hint},
      {"lightning", "ddp", trainers_hint},
@@ -69,6 +71,19 @@ void unknown_choice(const std::string& option, const std::string& text, const st
               found != choice_hints.end() ? std::string(found->hint)
               : is_list                   ? fmt::format("give one of {}", fmt::join(known, ", "))
                                           : suggest(text, known));
+}
+
+std::string number_hint(std::string_view option, std::string_view text) {
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const std::string_view rest = text.substr(digits);
+  if (digits == 0 || rest.empty()) return {};
+  const bool is_times = rest.size() > 1 && (rest.front() == 'x' || rest.front() == '*');
+  if (option == "--gpus" && is_times && std::string_view("0123456789").find(rest[1]) == std::string_view::npos)
+    return fmt::format("write --gpus {} --machine {}", text.substr(0, digits), lower_case(rest.substr(1)));
+  const bool is_size = std::string_view("kKmM").find(rest.front()) != std::string_view::npos;
+  if ((option == "--global-batch" || option == "--batch-per-gpu") && is_size)
+    return "a batch is in samples: divide its tokens by the tokens per sample (--seq)";
+  return {};
 }
 
 std::vector<std::string> comma_separated(std::string_view text) {

@@ -254,6 +254,22 @@ void settle_lists(PlanOptions& options) {
   settle(options.global_batches, options.global_batch);
 }
 
+void settle_counts(StudyOptions& study, PlanOptions& plan, bool is_configured) {
+  const std::vector<NamedStudy> studies = studies_named(study);
+  const auto has_count = [](const NamedStudy& each) { return each.gpus.has_value(); };
+  if (std::none_of(studies.begin(), studies.end(), has_count)) return;
+  if (plan.gpus || !plan.gpu_counts.empty() || is_configured || plan.name_plan())
+    throw Error(fmt::format("--machine {} gives the number of GPUs, but so does another option", study.machine),
+                "give the number of GPUs once: in --machine, or in --gpus for all machines");
+  const auto without = std::find_if_not(studies.begin(), studies.end(), has_count);
+  if (without != studies.end())
+    throw Error(fmt::format("--machine {} does not give the number of GPUs of {}", study.machine, without->machine),
+                fmt::format("write for example {}:{}", without->machine, *std::ranges::find_if(studies, has_count)->gpus));
+  if (studies.size() > 1) return;
+  study.machine = studies.front().machine;
+  plan.gpus = studies.front().gpus;
+}
+
 BatchOptionHandles add_batch_options(const Command& command, PlanOptions& options, bool lists) {
   const std::string samples = "samples per step over all GPUs";
   if (lists) {
@@ -383,10 +399,13 @@ std::vector<NamedFamily> families_asked(const PlanOptions& options, bool ideal) 
 
 std::int64_t usual_batch_per_gpu(const Model& model) {
   constexpr std::int64_t usual = 32, usual_tokens = 16'384;
+  // Assumed: samples of large images and videos are few. 16,384 tokens of a model with 30 billion weights need as much.
+  constexpr double most_forward = 1e15;
   if (model.usual_batch) return *model.usual_batch;
-  if (!model.input.sequence) return usual;
   std::int64_t batch = usual;
-  while (batch > 1 && batch * model.input.positions() > usual_tokens) batch /= 2;
+  const double flops = model.input.sequence ? 0 : model.flops_forward();
+  while (batch > 1 && static_cast<double>(batch) * flops > most_forward) batch /= 2;
+  while (batch > 1 && model.input.sequence && batch * model.input.positions() > usual_tokens) batch /= 2;
   return batch;
 }
 

@@ -49,6 +49,9 @@ BatchOptionHandles add_batch_options(const Command& command, PlanOptions& option
 PlanOptionHandles add_plan_options(const Command& command, PlanOptions& options, bool lists = false);
 /// Moves the number in `gpu_counts` or `global_batches` to `gpus` or `global_batch`, if the list has a single number.
 void settle_lists(PlanOptions& options);
+/// Takes the number of GPUs from `--machine h100:32`. `is_configured`: whether --like gives the number, too. Throws Error if
+/// another option gives the number, too, or if only some machines have one.
+void settle_counts(StudyOptions& study, PlanOptions& plan, bool is_configured);
 
 /// Returns the choices that the options fix. Throws Error for an unknown name.
 [[nodiscard]] ChosenOfPlan chosen_of(const PlanOptions& options);

@@ -1,8 +1,10 @@
 #include "cli/options/usage_error.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -17,6 +19,8 @@
 #include "core/lower_case.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
+#include "model_zoo/files/bundled_name.hpp"
+#include "model_zoo/files/catalogue.hpp"
 
 namespace ddl {
 namespace {
@@ -67,6 +71,24 @@ std::string value_hint(const CLI::Option& option) {
 
 bool is_flag(const CLI::Option& option) { return option.get_items_expected_max() == 0; }
 
+/// Says which command the user may mean by a word in its place: a model, a file, or a term of the field.
+std::string command_hint(const CLI::App& program, const std::string& word, const std::vector<std::string>& known) {
+  if (const auto meant = nearest(word, known)) return fmt::format("did you mean '{}'?", *meant);
+  const std::string key = name_key(word);
+  const bool is_model = std::ranges::any_of(model_catalogue(), [&](const CatalogueEntry& each) {
+    return name_key(each.name) == key ||
+           std::ranges::any_of(each.aliases, [&](const std::string& alias) { return name_key(alias) == key; });
+  });
+  if (is_model)
+    return fmt::format("'{} recommend {} --machine h100 --gpus 64' plans its training", program.get_name(), word);
+  if (std::error_code ignored; std::filesystem::is_regular_file(word, ignored))
+    return fmt::format("'{0} recommend --like {1}' predicts a configuration, '{0} check {1}' a job", program.get_name(),
+                       word);
+  if (const std::string_view answer = answer_about(plain_word(word)); !answer.empty())
+    return std::string(answer.ends_with('.') ? answer.substr(0, answer.size() - 1) : answer);
+  return suggest(word, known);
+}
+
 /// Returns the error for an unknown option, argument or command.
 Error unexpected(const CLI::App& program, const std::string& extra) {
   const CLI::App& command = innermost(program);
@@ -99,8 +121,14 @@ Error unexpected(const CLI::App& program, const std::string& extra) {
     return Error(fmt::format("unknown option {}", quote(typed)), hint);
   }
   const std::vector<std::string> known = command_names(command);
-  if (known.empty()) return Error(fmt::format("unexpected argument {}", quote(extra)), help_hint(program));
-  return Error(fmt::format("unknown command {}", quote(extra)), suggest(extra, known));
+  if (known.empty()) {
+    const bool has_plan = command.get_option_no_throw("--plan") != nullptr;
+    return Error(
+        fmt::format("unexpected argument {}", quote(extra)),
+        fmt::format("{}{}", has_plan ? "a plan with spaces needs quotes, as in --plan 'dp8 z3'; " : "", help_hint(program)));
+  }
+  return Error(fmt::format("unknown command {}", quote(extra)),
+               &command == &program ? command_hint(program, extra, known) : suggest(extra, known));
 }
 
 }  // namespace

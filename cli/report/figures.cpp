@@ -1,7 +1,9 @@
 #include "cli/report/figures.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -14,7 +16,15 @@ std::size_t display_width(std::string_view text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
 }
 
-std::string_view device_noun(const Device& device) { return device.is_processor ? "processor" : "GPU"; }
+std::string_view device_noun(const Device& device) {
+  if (device.is_processor) return "processor";
+  constexpr std::array makers{std::pair{"Google TPU", "TPU"}, std::pair{"Huawei Ascend", "NPU"},
+                              std::pair{"Intel Gaudi", "accelerator"}, std::pair{"AWS Trainium", "accelerator"}};
+  for (const auto& [start, noun] : makers) {
+    if (device.name.starts_with(start)) return noun;
+  }
+  return "GPU";
+}
 
 std::string count_text(std::int64_t count, std::string_view thing) {
   return with_thousands(count).append(" ").append(thing).append(count == 1 ? "" : "s");

@@ -63,6 +63,19 @@ void add_yaml(std::string& text, const Json& node, std::size_t depth) {
   }
 }
 
+/// Adds a section of TOML, and then the sections in it.
+void add_toml(std::string& text, const std::string& section, const Json& arguments) {
+  std::string values;
+  for (const auto& [key, value] : arguments.items()) {
+    if (!value.is_object())
+      values += key.starts_with('#') ? key + "\n" : fmt::format("{} = {}\n", key, value_text(value, true));
+  }
+  if (!values.empty()) text += fmt::format("\n[{}]\n{}", section, values);
+  for (const auto& [key, value] : arguments.items()) {
+    if (value.is_object()) add_toml(text, fmt::format("{}.{}", section, key), value);
+  }
+}
+
 bool is_written_by(const ArgumentRow& row, const RunValues& values) {
   return !row.is_only_read && (row.only_with.empty() || values.is(ConfigField::distributed_type, row.only_with));
 }
@@ -119,10 +132,10 @@ ConfigText::ConfigText(const ConfigurationFormat& format, const RunValues& value
     said.insert(row.field.number());
     if (!keys.insert(row.key).second) continue;
     const bool is_script = format.language == ConfigurationLanguage::script;
-    set(row.key, text->empty()                ? Json()
-                 : is_script                  ? Json(*text)
-                 : is_set_of_names(row.field) ? list_of(*text)
-                                              : literal(*text));
+    set(row.key, text->empty()                               ? Json()
+                 : is_script                                 ? Json(*text)
+                 : row.is_list || is_set_of_names(row.field) ? list_of(*text)
+                                                             : literal(*text));
   }
 }
 
@@ -161,11 +174,7 @@ std::string ConfigText::yaml() const {
 std::string ConfigText::toml() const {
   std::string text;
   const Json root = tree();
-  for (const auto& [section, arguments] : root.items()) {
-    text += fmt::format("\n[{}]\n", section);
-    for (const auto& [key, value] : arguments.items())
-      text += key.starts_with('#') ? key + "\n" : fmt::format("{} = {}\n", key, value_text(value, true));
-  }
+  for (const auto& [section, arguments] : root.items()) add_toml(text, section, arguments);
   return text;
 }
 

@@ -28,7 +28,7 @@ constexpr auto interleaving = argument_words("1F1B=no", "GPipe=no", "Interleaved
                                              "ZBVZeroBubble=no", "DualPipeV=no");
 
 // The option of conversion has another name in newer versions.
-constexpr auto converters = argument_words("float8=yes", "quantize.linear.float8=yes");
+constexpr auto converters = argument_words("quantize.linear.float8=yes", "float8>yes");
 
 constexpr auto rows = std::to_array<ArgumentRow>({
     {"model.name", ConfigField::model},
@@ -52,6 +52,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"parallelism.pipeline_parallel_microbatch_size", ConfigField::pipeline_batch},
     {"activation_checkpoint.mode", PlanChoice::recompute, "", checkpoints},
     {"compile.enable", ConfigField::compiled, "yes", flags},
+    ArgumentRow{.key = "model.converters", .field = ConfigField::fp8, .words = converters, .is_list = true},
     // Arguments of other versions of torchtitan, and arguments that need libraries other than torchtitan.
     only_read({"training.batch_size", ConfigField::micro_batch}),
     only_read({"training.data_parallel_replicate_degree", ConfigField::data_replicate}),
@@ -67,7 +68,6 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     only_read({"experimental.pipeline_parallel_schedule", PlanChoice::schedule, "", schedules}),
     // Selective checkpointing recomputes every n-th block as a whole.
     only_read({"activation_checkpoint.selective_ac_option", ConfigField::recompute_share, "", shares}),
-    listed({"model.converters", ConfigField::fp8, "", converters}),
     only_read({"float8.enable_float8_linear", ConfigField::fp8, "yes", flags}),
     only_read({"experimental.pipeline_parallel_schedule", ConfigField::interleaved, "", interleaving}),
 });
@@ -91,7 +91,6 @@ constexpr auto not_modeled = argument_names(
     "quantize.linear.float8.enable_fsdp_float8_all_gather");
 
 constexpr auto missing = std::to_array<MissingValue>({
-    {ConfigField::fp8, "fp8 needs torchao, which this file does not set up"},
     {ConfigField::optimizer, "it has Adam and AdamW: --optimizer adamw"},
     {PlanChoice::zero, "it has FSDP2, which is ZeRO-2 or ZeRO-3: --zero 3"},
     {PlanChoice::reshard, "with weights kept after forward, its FSDP is ZeRO-2: --zero 2"},
@@ -115,7 +114,7 @@ constexpr auto harmless = argument_names(
     "model.tokenizer_path", "model.norm_type", "model.print_after_conversion", "optimizer.*", "training.steps",
     "training.max_norm", "training.dataset*", "training.deterministic", "training.seed", "training.warmup_steps",
     "training.gc_*", "training.mixed_precision_reduce", "compile.components", "activation_checkpoint.*", "fault_tolerance.*",
-    "experimental.*", "memory_estimation.*", "float8.*", "debug.*");
+    "experimental.*", "memory_estimation.*", "float8.*", "quantize.linear.float8.*", "debug.*");
 
 // In newer versions, a function in Python sets the values [torchtitan/config/manager.py].
 constexpr auto programs = argument_names("torchtitan.train", "*torchtitan/train.py");
@@ -269,6 +268,8 @@ LaunchOutcome launch_torchtitan(const LaunchRequest& request) {
   }
   if (plan.recompute == Recompute::selective) text.set("activation_checkpoint.selective_ac_option", "op");
   if (is_compiled) text.set("compile.components", ConfigText::Json{"model", "loss"});
+  // The head keeps its precision, as it is predicted, and float8 needs torchao [torchtitan, docs/float8.md].
+  if (values.is(ConfigField::fp8, "yes")) text.set("quantize.linear.float8.filter_fqns", ConfigText::Json{"output"});
   const std::string program = fmt::format(
       "#!/bin/bash\n# Launches an installed torchtitan 0.2 on this node.\nset -eu\n"
       "exec {} \\\n  -m torchtitan.train --job.config_file \"$(dirname \"$0\")/torchtitan.toml\" \"$@\"\n",
@@ -282,6 +283,7 @@ LaunchOutcome launch_torchtitan(const LaunchRequest& request) {
   launch.job = job_script("launch/torchtitan.sh");
   launch.carried = {"mixed_precision=half full", "gradient_sums=full"};
   launch.carried.emplace_back(is_compiled ? "cross_entropy=fused" : "cross_entropy=operators");
+  if (values.is(ConfigField::fp8, "yes")) launch.notes.push_back("fp8 needs an installed torchao on each node");
   if (is_compiled && !is_predicted_compiled)
     launch.notes.push_back("the plan was predicted for another software: use --software torchtitan for its compiled layers");
   return launch;

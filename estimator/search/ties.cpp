@@ -4,6 +4,7 @@
 #include <bit>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "estimator/search/rank.hpp"
@@ -88,7 +89,8 @@ void Ties::settle(std::vector<Estimate>& best, std::size_t places) const {
   };
   // Smaller ranks first.
   const auto rank = [&](Tied& each) {
-    return std::pair{is_startable(each) ? 0 : 1, std::popcount(each.simple.plan.mesh.family())};
+    const Family family = each.simple.plan.mesh.family();
+    return std::tuple{is_startable(each) ? 0 : 1, std::popcount(family), family == family_bit(Axis::data) ? 0 : 1};
   };
   std::vector<Tied> all;
   for (std::size_t i = 0; i < best.size(); ++i)
@@ -113,15 +115,47 @@ void Ties::settle(std::vector<Estimate>& best, std::size_t places) const {
 }
 
 void Ties::prefer_safe(const std::map<Family, Estimate>& fastest, std::vector<Estimate>& best) const {
+  std::optional<Estimate> of_first;
   for (auto each = best.begin(); each != best.end(); ++each) {
-    if (verdict_for(*each, options_) != Verdict::fits) return;
+    if (verdict_for(*each, options_) != Verdict::fits) break;
     Estimate safe = *each;
-    if (verdict_as_reserved(safe) != Verdict::fits) safe = simplified(fastest.at(each->plan.mesh.family()), true);
-    if (safe.verdict != Verdict::fits) continue;
+    const Estimate& own = fastest.at(each->plan.mesh.family());
+    if (verdict_as_reserved(safe) != Verdict::fits) safe = simplified(own, true);
+    if (safe.verdict != Verdict::fits) {
+      if (each == best.begin()) of_first = smaller(*each);
+      continue;
+    }
+    if (of_first && of_first->time.step_time() < safe.time.step_time()) break;
     *each = std::move(safe);
     std::rotate(best.begin(), each, each + 1);
     return;
   }
+  if (of_first) best.front() = *std::move(of_first);
+}
+
+std::optional<Estimate> Ties::smaller(const Estimate& large) const {
+  std::vector<Plan> plans;
+  for (const std::int64_t count : space_.micro_batches(large.plan)) {
+    if (count <= large.plan.micro_batches) continue;
+    plans.push_back(large.plan);
+    plans.back().micro_batches = count;
+  }
+  const PlanChoiceRow& recompute = row_of(PlanChoice::recompute);
+  for (const int value : space_.values_of(recompute, large.plan)) {
+    if (value <= recompute.get(large.plan)) continue;
+    plans.push_back(large.plan);
+    recompute.set(plans.back(), value);
+  }
+  const bool starts = options_.is_startable && options_.is_startable(large);
+  std::optional<Estimate> best;
+  for (const Plan& plan : plans) {
+    if (!space_.is_possible(plan, choices_of(plan)) || !estimator_.limits(plan).empty()) continue;
+    Estimate estimate = estimator_.estimate(plan);
+    if (!estimate.feasible() || (best && estimate.time.step_time() >= best->time.step_time())) continue;
+    if (starts && !options_.is_startable(estimate)) continue;
+    if (verdict_as_reserved(estimate) == Verdict::fits) best = std::move(estimate);
+  }
+  return best;
 }
 
 void Ties::prefer_known(std::vector<Estimate>& best) const {

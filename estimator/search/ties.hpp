@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "estimator/search/search.hpp"
@@ -17,7 +18,8 @@ class Ties {
       : estimator_(estimator), options_(options), space_(space) {}
 
   /// For each place of the ranking, takes the simplest of the plans that tie with the fastest remaining plan: the plan of
-  /// the family with the fewest axes, in that family's simplest variant. Plans that some tool starts come before others.
+  /// the family with the fewest axes, in that family's simplest variant; of families with one axis, data parallelism. Plans
+  /// that some tool starts come before others.
   /// `best` must be ranked.
   void settle(std::vector<Estimate>& best, std::size_t places) const;
 
@@ -25,10 +27,14 @@ class Ties {
   /// Returns the simplest plan with the same degrees that fits, and whose time ties with the time of `best`. `as_reserved`:
   /// whether plans have to fit with the memory that the allocator reserves.
   [[nodiscard]] Estimate simplified(const Estimate& best, bool as_reserved = false) const;
+  /// Returns the fastest plan with the same degrees that needs less memory than `large`, because it has more micro-batches
+  /// or recomputes more, and that fits with the memory that the allocator reserves. Empty if there is none.
+  [[nodiscard]] std::optional<Estimate> smaller(const Estimate& large) const;
   /// Adds the memory that the allocator reserves to an estimate, and returns the verdict of the result.
   [[nodiscard]] Verdict verdict_as_reserved(Estimate& estimate) const;
-  /// Ranks the first plan that fits with the memory that the allocator reserves before all others. `fastest`: the fastest
-  /// plan of each family. The search does not model the allocator, which takes long.
+  /// Ranks the first plan that fits with the memory that the allocator reserves before all others: a plan of `best`, or a
+  /// smaller plan of the first family. `fastest`: the fastest plan of each family. The search does not model the allocator,
+  /// which takes long.
   void prefer_safe(const std::map<Family, Estimate>& fastest, std::vector<Estimate>& best) const;
   /// Ranks the first plan of a family with measured runs before a faster plan of a family without
   /// measured runs, if the time of the first plan is more certain.
