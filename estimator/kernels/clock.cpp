@@ -1,0 +1,65 @@
+#include "estimator/kernels/clock.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <span>
+
+#include "estimator/kernels/kernel_form.hpp"
+
+namespace ddl {
+namespace {
+
+/// The kernel data that describes a device: its own, or that of other devices; null if there is none.
+const DeviceKernels* data_of(const Device& device) {
+  return device.kernels ? device.kernels.get() : device.other_kernels.get();
+}
+
+/// The part of its peak clock that a device keeps at its power limit, relative to the device whose kernels were measured.
+/// The cube of the clock follows the power per multiprocessor that is left for arithmetic, because the voltage rises with
+/// the clock [power of CMOS circuits: C·V²·f]. A seventh of the measured device's power is spent at any clock (assumed: 100
+/// of 700 W). 1 if a datum is unknown.
+double clock_factor(const Device& device) {
+  constexpr double idle = 1.0 / 7, least = 0.05;
+  const DeviceKernels* const data = data_of(device);
+  const std::optional<FlopRate> peak = device.peak_at(Precision::bf16);
+  if (data == nullptr || !peak || !device.multiprocessors || !(device.power > 0)) return 1;
+  if (!(data->power > 0) || !(data->multiprocessors > 0) || !(data->peak > 0)) return 1;
+  const double units = *device.multiprocessors / data->multiprocessors;
+  const double power = device.power / data->power / units;
+  const double peak_clock = peak->value() / data->peak / units;
+  return std::cbrt(std::max(least, power - idle) / (1 - idle)) / peak_clock;
+}
+
+/// The rate that the power limit of a device leaves for products, as a fraction of the rate `alone`, which is a fraction of
+/// the peak. Near the least voltage, the energy of a FLOP hardly depends on the clock. Convolutions draw less power: CNNs on
+/// the same cards show no limit (published-runs.csv, lambda-resnet50).
+double powered_part(const Device& device, KernelKind kind, double alone) {
+  constexpr double idle = 1.0 / 7;
+  const bool is_product = kind == KernelKind::matrix_product || kind == KernelKind::grouped_product;
+  const std::optional<FlopRate> peak = device.peak_at(Precision::bf16);
+  if (!is_product || !device.joules_per_flop || !peak || !(device.power > 0) || !(alone > 0)) return 1;
+  return std::min(1.0, device.power * (1 - idle) / (*device.joules_per_flop * peak->value() * alone));
+}
+
+}  // namespace
+
+double sustained_part(const Device& device, KernelKind kind, Precision precision, double alone) {
+  if (const std::optional<double> said = device.sustained_at(precision)) return *said;
+  const DeviceKernels* const data = data_of(device);
+  const std::optional<double> part = data != nullptr ? data->sustained[kind] : std::nullopt;
+  return part ? std::min(1.0, *part * clock_factor(device)) : powered_part(device, kind, alone);
+}
+
+void limit_clock(std::vector<double>& constants, KernelKind kind, const Device& device, Precision precision,
+                 Conditions conditions) {
+  const std::span<const KernelConstant> all = form_of(kind).constants;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].name == "burst" && conditions == Conditions::training) constants[i] = 0;
+    if (all[i].name != "sustained") continue;
+    const double limited = device.sustained_at(precision).value_or(constants[i] * clock_factor(device));
+    constants[i] = conditions == Conditions::alone ? 1 : std::min(1.0, limited);
+  }
+}
+
+}  // namespace ddl
