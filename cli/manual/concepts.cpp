@@ -140,8 +140,9 @@ constexpr auto concept_table = std::to_array<Concept>({
     {"checkpoint checkpoints failure",
      "--mtbf '5.8 years per GPU' adds failures and checkpoints to a whole training. For activation checkpointing, see 'help "
      "recompute'."},
-    {"energy power electricity carbon-footprint co2 watt watts kwh",
-     "--objective energy ranks by energy; --pue and --carbon add energy and CO2 of a whole training to the report."},
+    {"energy power power-cap electricity carbon-footprint co2 watt watts kwh",
+     "--objective energy ranks by energy; --pue and --carbon add energy and CO2 of a whole training to the "
+     "report; --power-limit predicts time and energy with less power for each GPU."},
     // Tools
     {"python api notebook pandas jupyter",
      "'import ddl_oracle' loads the module of the wheel: ddl_oracle.recommend(model=\"llama3-8b\", machine=\"h100\", "

@@ -45,7 +45,7 @@ std::span<const OptionGroup> option_groups() {
          {"input", "input-exposed", "no-input", "image-loader", "loader-workers", "staging", "exchanged-samples"}},
         {"Failures and power",
          {"mtbf", "restart", "checkpoint-every", "checkpoint-time", "checkpoint-bandwidth", "checkpoint-writing",
-          "spare-nodes", "repair", "pue", "carbon"}},
+          "spare-nodes", "repair", "power-limit", "pue", "carbon"}},
         {"What if", {"what-if", "straggler", "ideal"}},
         {"Details and comparisons",
          {"why-not", "against", "measured", "memory", "stage", "memory-timeline", "out-of-core", "missing"}},

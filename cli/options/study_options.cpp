@@ -203,7 +203,7 @@ void add_recovery_options(const Command& command, StudyOptions& o) {
   for (const std::string_view key : recovery_keys) {
     if (key != "mtbf") add_setting(command, key, settings);
   }
-  for (const std::string_view key : {"pue", "carbon"}) add_setting(command, key, settings);
+  for (const std::string_view key : {"power_limit", "pue", "carbon"}) add_setting(command, key, settings);
 }
 
 }  // namespace

@@ -10,6 +10,24 @@
 namespace ddl {
 namespace {
 
+/// The part of the power limit that is spent at any clock (assumed: 100 of the 700 W of H100).
+constexpr double idle = 1.0 / 7;
+
+/// The power of arithmetic at a clock, relative to that at the largest clock: C·V²·f. The voltage falls with the clock, down
+/// to a least voltage at 0.8 of the largest clock. 0.8 is fitted to ResNet-50 on V100 under limits of 100 to 250 W [You et
+/// al., "Zeus", NSDI 2023]; tests/energy compares A100, A40, P100 and RTX 6000.
+constexpr double clock_of_least_voltage = 0.8;
+
+double power_at(double clock) {
+  const double voltage = std::max(clock, clock_of_least_voltage);
+  return voltage * voltage * clock;
+}
+
+double clock_at(double power) {
+  const double least = power_at(clock_of_least_voltage);
+  return power >= least ? std::cbrt(power) : clock_of_least_voltage * power / least;
+}
+
 /// The kernel data that describes a device: its own, or that of other devices; null if there is none.
 const DeviceKernels* data_of(const Device& device) {
   return device.kernels ? device.kernels.get() : device.other_kernels.get();
@@ -17,10 +35,9 @@ const DeviceKernels* data_of(const Device& device) {
 
 /// The part of its peak clock that a device keeps at its power limit, relative to the device whose kernels were measured.
 /// The cube of the clock follows the power per multiprocessor that is left for arithmetic, because the voltage rises with
-/// the clock [power of CMOS circuits: C·V²·f]. A seventh of the measured device's power is spent at any clock (assumed: 100
-/// of 700 W). 1 if a datum is unknown.
+/// the clock [power of CMOS circuits: C·V²·f]. 1 if a datum is unknown.
 double clock_factor(const Device& device) {
-  constexpr double idle = 1.0 / 7, least = 0.05;
+  constexpr double least = 0.05;
   const DeviceKernels* const data = data_of(device);
   const std::optional<FlopRate> peak = device.peak_at(Precision::bf16);
   if (data == nullptr || !peak || !device.multiprocessors || !(device.power > 0)) return 1;
@@ -35,7 +52,6 @@ double clock_factor(const Device& device) {
 /// the peak. Near the least voltage, the energy of a FLOP hardly depends on the clock. Convolutions draw less power: CNNs on
 /// the same cards show no limit (published-runs.csv, lambda-resnet50).
 double powered_part(const Device& device, KernelKind kind, double alone) {
-  constexpr double idle = 1.0 / 7;
   const bool is_product = kind == KernelKind::matrix_product || kind == KernelKind::grouped_product;
   const std::optional<FlopRate> peak = device.peak_at(Precision::bf16);
   if (!is_product || !device.joules_per_flop || !peak || !(device.power > 0) || !(alone > 0)) return 1;
@@ -44,6 +60,12 @@ double powered_part(const Device& device, KernelKind kind, double alone) {
 
 }  // namespace
 
+double slower_under(double limit, double drawn, double clock) {
+  if (limit >= drawn) return 1;
+  const double left = std::max(0.0, limit - idle) / (drawn - idle);
+  return clock / clock_at(left * power_at(clock));
+}
+
 double sustained_part(const Device& device, KernelKind kind, Precision precision, double alone) {
   if (const std::optional<double> said = device.sustained_at(precision)) return *said;
   const DeviceKernels* const data = data_of(device);
@@ -51,15 +73,18 @@ double sustained_part(const Device& device, KernelKind kind, Precision precision
   return part ? std::min(1.0, *part * clock_factor(device)) : powered_part(device, kind, alone);
 }
 
-void limit_clock(std::vector<double>& constants, KernelKind kind, const Device& device, Precision precision,
-                 Conditions conditions) {
+double limit_clock(std::vector<double>& constants, KernelKind kind, const Device& device, Precision precision,
+                   Conditions conditions) {
+  double clock = 1;
   const std::span<const KernelConstant> all = form_of(kind).constants;
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all[i].name == "burst" && conditions == Conditions::training) constants[i] = 0;
     if (all[i].name != "sustained") continue;
     const double limited = device.sustained_at(precision).value_or(constants[i] * clock_factor(device));
-    constants[i] = conditions == Conditions::alone ? 1 : std::min(1.0, limited);
+    clock = conditions == Conditions::alone ? 1 : std::min(1.0, limited);
+    constants[i] = clock;
   }
+  return clock;
 }
 
 }  // namespace ddl

@@ -7,13 +7,31 @@
 
 namespace ddl {
 
+/// The share of the power limit that a device draws on average, by what it does.
+struct PowerShares {
+  double products = 1.0;  ///< matrix products and convolutions [Patel et al., arXiv 2308.12908: training reaches the TDP]
+  double memory = 0.5;    ///< other kernels, whose time memory determines [Patel et al., "Splitwise", ISCA 2024: the
+                          ///< memory-bound phase is as fast with half of the power limit]
+  double communication = 0.5;  ///< exposed exchanges [Patel et al., arXiv 2308.12908: GPT-NeoX between its steps]
+  double waiting = 0.2;        ///< waiting with a context [Patel et al., arXiv 2308.12908: Flan-T5 between its steps]
+};
+
+/// The smallest power limit that can be set, as a share of the device's own: 200 of the 700 W of H100, and 100 of the 300 W
+/// of A40, are the least that the driver accepts.
+inline constexpr double least_power_limit = 0.25;
+
+/// Returns how many times as long a kernel takes if the power limit of its device is reduced. `limit`: the reduced limit, as
+/// a share of the device's own limit. `drawn`: the share that the kernel draws at the device's own limit. `clock`: the clock
+/// of the kernel at the device's own limit, as a part of the largest clock.
+[[nodiscard]] double slower_under(double limit, double drawn, double clock);
+
 /// The rate in training of kernels that were measured alone, as a fraction of the rate alone. `alone`: that rate, as a
 /// fraction of the peak.
 [[nodiscard]] double sustained_part(const Device& device, KernelKind kind, Precision precision, double alone);
 
 /// Sets the constants of the clock of a family of repeated kernels, if its formula has them. Alone, there is no limit. In
-/// training, the clock does not recover between kernels.
-void limit_clock(std::vector<double>& constants, KernelKind kind, const Device& device, Precision precision,
-                 Conditions conditions);
+/// training, the clock does not recover between kernels. Returns the clock in training, as a part of the largest one.
+double limit_clock(std::vector<double>& constants, KernelKind kind, const Device& device, Precision precision,
+                   Conditions conditions);
 
 }  // namespace ddl

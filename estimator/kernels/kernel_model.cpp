@@ -220,6 +220,12 @@ KernelModel::KernelModel(const Device& device, Precision precision, const Assump
     attention_factor_[place] = attention_factor(assumptions.attention, device, pass, precision);
     entropy_bytes_[place] = entropy_bytes(assumptions.cross_entropy, pass, is_mixed(precision));
   }
+  const bool is_limited = assumptions.power_limit && device.power > 0 && conditions == Conditions::training;
+  const auto under_limit = [&](KernelKind kind, double clock) {
+    const PowerShares shares;
+    if (!is_limited) return 1.0;
+    return slower_under(*assumptions.power_limit / device.power, is_traffic(kind) ? shares.memory : shares.products, clock);
+  };
   for (const KernelKind kind : enum_values<KernelKind>) {
     for (std::size_t pass = 0; pass < families_.front().size(); ++pass) {
       Family& best = families_[static_cast<std::size_t>(kind)][pass];
@@ -234,6 +240,7 @@ KernelModel::KernelModel(const Device& device, Precision precision, const Assump
           best = {&family, is_own, family.constants};
         }
       }
+      best.under_limit = under_limit(kind, 1);
       if (best.family == nullptr) continue;
       const std::span<const KernelConstant> all = form_of(kind).constants;
       for (std::size_t i = best.constants.size(); i < all.size(); ++i) best.constants.push_back(all[i].usual);
@@ -242,10 +249,12 @@ KernelModel::KernelModel(const Device& device, Precision precision, const Assump
                               kind == KernelKind::convolution || kind == KernelKind::grouped_convolution;
       if (is_product && !best.is_own && device.attainable_peak < 1) best.constants[1] = device.attainable_peak;
       if (best.family->conditions == Conditions::repeated) {
-        limit_clock(best.constants, kind, device, precision, conditions);
+        best.under_limit = under_limit(kind, limit_clock(best.constants, kind, device, precision, conditions));
       } else if (conditions == Conditions::training && (is_product || kind == KernelKind::packed_convolution) &&
                  peaks_.has_matrix_units) {
-        best.constants[1] *= sustained_part(device, kind, precision, best.constants[1]);
+        const double clock = sustained_part(device, kind, precision, best.constants[1]);
+        best.constants[1] *= clock;
+        best.under_limit = under_limit(kind, clock);
         best.is_from_alone = best.is_own && is_product;
       }
       if (kind == KernelKind::batch_norm && has_own_norms(assumptions, precision))
@@ -362,7 +371,8 @@ Work KernelModel::as_run(Work work, Pass pass) const {
 KernelModel::Run KernelModel::run(const Work& asked, Pass pass, double samples) const {
   const Work work = as_run(asked, pass);
   const Family& family = family_of(work.kernel_kind(), pass);
-  if (family.family == nullptr) return {.time = roofline_.time(work, samples) + copies(work, samples)};
+  const double under_limit = family.under_limit;
+  if (family.family == nullptr) return {.time = roofline_.time(work, samples) * under_limit + copies(work, samples)};
   const KernelShape shape = shape_of_run(work, pass, samples);
   const Known& known = this->known(family, shape);
   const double seconds = seconds_at_one_clock(family, known, work, pass, samples);
@@ -372,7 +382,8 @@ KernelModel::Run KernelModel::run(const Work& asked, Pass pass, double samples) 
   // Constants and residuals are fitted to measurements with errors, some of them at higher clocks than the datasheet's.
   const double bound = std::max({attainable, sheet_bound(asked, pass, samples, shape, peaks_),
                                  block_sum_time(norm_sums_, asked, shape.bytes, peaks_)});
-  return {&family, known.is_inside, Seconds(bound), Seconds(std::max(seconds * slower, bound)) + copies(asked, samples)};
+  return {&family, known.is_inside, Seconds(bound * under_limit),
+          Seconds(std::max(seconds * slower, bound) * under_limit) + copies(asked, samples)};
 }
 
 KernelTime KernelModel::time(const Work& work, Pass pass, double samples) const {
@@ -409,7 +420,7 @@ Seconds KernelModel::least(const Work& asked, Pass pass, double samples) const {
   if (!asked.is_any()) return {};
   const Work work = as_run(asked, pass);
   const Family& family = family_of(work.kernel_kind(), pass);
-  if (family.family == nullptr) return roofline_.time(work, samples) + copies(work, samples);
+  if (family.family == nullptr) return roofline_.time(work, samples) * family.under_limit + copies(work, samples);
   const KernelShape shape = shape_of(work, samples, worked_bytes(work, peaks_, item_bytes_));  // without sums, for any split
   const double slower =
       work.kernel_kind() == KernelKind::fused_attention ? attention_factor_[static_cast<std::size_t>(pass)] : 1;
@@ -418,16 +429,16 @@ Seconds KernelModel::least(const Work& asked, Pass pass, double samples) const {
   if (!family.is_own && moving.is_own && is_traffic(shape.kind))
     least = std::max(
         least, form_of(KernelKind::elementwise).least(as_elementwise(shape), peaks_, moving.constants) * moving.least_ratio);
-  return Seconds(least * slower) + copies(asked, samples);
+  return Seconds(least * slower * family.under_limit) + copies(asked, samples);
 }
 
 Seconds KernelModel::traffic_time(double bytes) const { return traffic_time(bytes, bytes / update_item_bytes); }
 
 Seconds KernelModel::traffic_time(double bytes, double items) const {
   const Family& family = family_of(KernelKind::elementwise, Pass::forward);
-  if (family.family == nullptr) return roofline_.traffic_time(bytes);
+  if (family.family == nullptr) return roofline_.traffic_time(bytes) * family.under_limit;
   const KernelShape shape{.bytes = bytes, .items = items};
-  return Seconds(form_of(shape.kind).least(shape, peaks_, family.constants));
+  return Seconds(form_of(shape.kind).least(shape, peaks_, family.constants) * family.under_limit);
 }
 
 }  // namespace ddl
