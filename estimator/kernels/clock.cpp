@@ -13,19 +13,19 @@ namespace {
 /// The part of the power limit that is spent at any clock (assumed: 100 of the 700 W of H100).
 constexpr double idle = 1.0 / 7;
 
-/// The power of arithmetic at a clock, relative to that at the largest clock: C·V²·f. The voltage falls with the clock, down
-/// to a least voltage at 0.8 of the largest clock. 0.8 is fitted to ResNet-50 on V100 under limits of 100 to 250 W [You et
-/// al., "Zeus", NSDI 2023]; tests/energy compares A100, A40, P100 and RTX 6000.
-constexpr double clock_of_least_voltage = 0.8;
+/// The clock of the least voltage in Hz. It is fitted to ResNet-50 on V100 under limits of 100 to 250 W [You et al., "Zeus",
+/// NSDI 2023]; tests/energy compares A100, A40, P100 and RTX 6000.
+constexpr double least_voltage_hertz = 1.1e9;
 
-double power_at(double clock) {
-  const double voltage = std::max(clock, clock_of_least_voltage);
+/// The power of arithmetic at a clock, relative to that at the largest clock: C·V²·f. The voltage falls with the clock, down
+/// to a least voltage at the clock `least`.
+double power_at(double clock, double least) {
+  const double voltage = std::max(clock, least);
   return voltage * voltage * clock;
 }
 
-double clock_at(double power) {
-  const double least = power_at(clock_of_least_voltage);
-  return power >= least ? std::cbrt(power) : clock_of_least_voltage * power / least;
+double clock_at(double power, double least) {
+  return power >= least * least * least ? std::cbrt(power) : power / (least * least);
 }
 
 /// The kernel data that describes a device: its own, or that of other devices; null if there is none.
@@ -60,10 +60,15 @@ double powered_part(const Device& device, KernelKind kind, double alone) {
 
 }  // namespace
 
-double slower_under(double limit, double drawn, double clock) {
-  if (limit >= drawn) return 1;
-  const double left = std::max(0.0, limit - idle) / (drawn - idle);
-  return clock / clock_at(left * power_at(clock));
+double clock_of_least_voltage(const Device& device, double cycle_rate) {
+  if (!device.multiprocessors || !(cycle_rate > 0)) return 0;
+  return std::min(1.0, least_voltage_hertz * *device.multiprocessors / cycle_rate);
+}
+
+double slower_under(double limit, const KernelPower& kernel, double least_voltage) {
+  if (limit >= kernel.drawn) return 1;
+  const double left = std::max(0.0, limit - idle) / (kernel.drawn - idle);
+  return kernel.clock / clock_at(left * power_at(kernel.clock, least_voltage), least_voltage);
 }
 
 double sustained_part(const Device& device, KernelKind kind, Precision precision, double alone) {

@@ -20,10 +20,19 @@ struct PowerShares {
 /// of A40, are the least that the driver accepts.
 inline constexpr double least_power_limit = 0.25;
 
-/// Returns how many times as long a kernel takes if the power limit of its device is reduced. `limit`: the reduced limit, as
-/// a share of the device's own limit. `drawn`: the share that the kernel draws at the device's own limit. `clock`: the clock
-/// of the kernel at the device's own limit, as a part of the largest clock.
-[[nodiscard]] double slower_under(double limit, double drawn, double clock);
+/// What a kernel draws and how fast it runs at the device's own power limit.
+struct KernelPower {
+  double drawn = 1;  ///< share of the limit
+  double clock = 1;  ///< part of the largest clock
+};
+
+/// Returns the clock at which a device reaches its least voltage, as a part of its largest clock; zero if its clock is
+/// unknown. `cycle_rate`: cycles of all its multiprocessors per second, at the largest clock.
+[[nodiscard]] double clock_of_least_voltage(const Device& device, double cycle_rate);
+
+/// Returns how many times as long a kernel takes if the power limit of its device is reduced to this share. `least_voltage`:
+/// the clock at which the device reaches its least voltage.
+[[nodiscard]] double slower_under(double limit, const KernelPower& kernel, double least_voltage);
 
 /// The rate in training of kernels that were measured alone, as a fraction of the rate alone. `alone`: that rate, as a
 /// fraction of the peak.

@@ -224,7 +224,8 @@ KernelModel::KernelModel(const Device& device, Precision precision, const Assump
   const auto under_limit = [&](KernelKind kind, double clock) {
     const PowerShares shares;
     if (!is_limited) return 1.0;
-    return slower_under(*assumptions.power_limit / device.power, is_traffic(kind) ? shares.memory : shares.products, clock);
+    const KernelPower kernel{.drawn = is_traffic(kind) ? shares.memory : shares.products, .clock = clock};
+    return slower_under(*assumptions.power_limit / device.power, kernel, clock_of_least_voltage(device, peaks_.cycle_rate));
   };
   for (const KernelKind kind : enum_values<KernelKind>) {
     for (std::size_t pass = 0; pass < families_.front().size(); ++pass) {

@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 
 # For each set, the largest median errors of the slowdown and of the power: those of the first prediction, rounded to the next 5 %.
-# A constant, the clock of the least voltage, is fitted to zeus-v100.
+# The clock of the least voltage is fitted to zeus-v100.
 BOUNDS = {
     "zeus-v100": (0.05, 0.05),
     "zeus-a40": (0.05, 0.05),
