@@ -111,6 +111,9 @@ constexpr auto concept_table = std::to_array<Concept>({
      "'calibrate network FILE' reads the output of nccl-tests and other benchmarks, 'calibrate live --nccl' or --mpi "
      "measures "
      "the network, and 'predict exchange' predicts single collectives."},
+    {"sharp nvls in-network",
+     "--allreduce in-network predicts gradients that switches add up; 'predict exchange --algorithm all' compares "
+     "algorithms."},
     {"allreduce all-reduce allgather all-gather reduce-scatter all-to-all alltoall collective collectives",
      "'predict exchange --operation allreduce --ranks 64' predicts collectives. --allreduce fixes the algorithm of "
      "gradients."},
@@ -136,7 +139,8 @@ constexpr auto concept_table = std::to_array<Concept>({
      "predicted."},
     {"inference serving kv-cache generation decode prefill rlhf",
      "MODEL@trained=none predicts one forward pass. Caches of keys and values and generation are not modeled."},
-    {"evaluation validation-loss eval", "'recommend' and 'explain' predict the steps of a training, without evaluation."},
+    {"evaluation validation-loss eval",
+     "--evaluate 50k@1.28M adds evaluations of 50,000 samples to a whole training, after each 1,280,000 training samples."},
     {"checkpoint checkpoints failure",
      "--mtbf '5.8 years per GPU' adds failures and checkpoints to a whole training. For activation checkpointing, see 'help "
      "recompute'."},
