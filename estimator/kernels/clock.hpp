@@ -16,8 +16,8 @@ struct PowerShares {
   double waiting = 0.2;        ///< waiting with a context [Patel et al., arXiv 2308.12908: Flan-T5 between its steps]
 };
 
-/// The smallest power limit that can be set, as a share of the device's own: 200 of the 700 W of H100, and 100 of the 300 W
-/// of A40, are the least that the driver accepts.
+/// The smallest power limit that can be set, as a share of the device's own: less than 100 of 300 W of A40 [You et al.,
+/// "Zeus", NSDI 2023] and 200 of 700 W of H100 [arXiv 2604.11391].
 inline constexpr double least_power_limit = 0.25;
 
 /// What a kernel draws and how fast it runs at the device's own power limit.
