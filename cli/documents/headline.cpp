@@ -128,10 +128,10 @@ std::optional<std::string> price_citation(const Study& study) {
 
 std::string evaluation_text(const Estimate& estimate, const Study& study, const Training& training) {
   const Seconds time = evaluation_time(estimate, study, training);
-  const auto count = [](double samples) { return with_thousands(std::llround(samples)); };
-  return fmt::format("{} ({:.2g} % of the training): forward passes of {} samples after each {} training samples",
-                     humanize(time), 100 * (time / stepping_time(estimate, study, training)),
-                     count(training.evaluation->samples), count(training.evaluation->every));
+  const auto count = [](double samples, std::string_view what) { return count_text(std::llround(samples), what); };
+  return fmt::format("{} ({:.3g} % of the training): forward passes of {} after each {}", humanize(time),
+                     100 * (time / stepping_time(estimate, study, training)), count(training.evaluation->samples, "sample"),
+                     count(training.evaluation->every, "training sample"));
 }
 
 std::string staging_text(const StagedData& staged) {
