@@ -35,13 +35,16 @@ std::optional<double> place_of(const SettingRow& row, std::string_view name) {
 double number_in(const SettingRow& row, const std::string& text, const std::string& name) {
   const bool is_whole = row.kind == SettingKind::whole_number;
   double value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, problem] = std::from_chars(text.data(), end, value);
+  std::string_view digits = text;
+  if (!row.unit.empty() && digits.ends_with(row.unit)) digits.remove_suffix(row.unit.size());
+  while (digits.size() < text.size() && digits.ends_with(' ')) digits.remove_suffix(1);
+  const char* const end = digits.data() + digits.size();
+  const auto [stop, problem] = std::from_chars(digits.data(), end, value);
   // This form of the condition also refuses NaN.
   const bool within = value >= row.least && value <= row.most;
   const bool written_whole = text.find_first_not_of("0123456789") == std::string::npos;
   if (problem != std::errc{} || stop != end || !within || (is_whole && !written_whole))
-    refuse_number(row, text, name, is_whole ? 64 : 0.5);
+    refuse_number(row, text, name, is_whole ? 64 : row.unit.empty() ? 0.5 : 300);
   return value;
 }
 

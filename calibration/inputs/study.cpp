@@ -17,6 +17,7 @@
 #include "calibration/network/fits/fitted_links.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
+#include "estimator/kernels/clock.hpp"
 #include "model_zoo/files/bundled_name.hpp"
 #include "model_zoo/files/catalogue.hpp"
 #include "model_zoo/files/load_model.hpp"
@@ -351,6 +352,22 @@ std::string sparse_text(const Assumptions& assumptions) {
       assumptions.sparse_density * 100);
 }
 
+/// Throws an error if a power limit is not one of the device.
+void require_power_limit(const Assumptions& assumptions, const Machine& machine) {
+  if (!assumptions.power_limit) return;
+  const double limit = *assumptions.power_limit, own = machine.device.power;
+  if (!(own > 0)) {
+    throw Error(
+        fmt::format("--power-limit needs the power limit of a device, but the datasheet of {} has none", machine.name),
+        "add the key 'power' to the device of a machine file");
+  }
+  if (limit > own || limit < least_power_limit * own) {
+    throw Error(fmt::format("--power-limit {:g} is not from {:g} to {:g} W, the power limit of {}", limit,
+                            least_power_limit * own, own, machine.device.name),
+                fmt::format("write for example --power-limit {:.0f}", 0.75 * own));
+  }
+}
+
 /// Throws an error if a setting needs another one.
 void require_matching(const Assumptions& assumptions, Optimizer optimizer) {
   if (assumptions.precondition_every > 0 && !is_preconditioned(optimizer)) {
@@ -420,6 +437,7 @@ Study::Study(StudySpec spec, StudyInputs inputs)
   use_software();
   if (assumptions_.allreduce == AllreduceAlgorithm::sparse) warnings_.push_back(sparse_text(assumptions_));
   require_matching(assumptions_, optimizer_);
+  require_power_limit(assumptions_, machine_);
   if (assumptions_.congestion_quantile && coefficients_.congestion.empty() && !coefficients_.exchanges.has_spread()) {
     throw Error(fmt::format("--congestion needs repeated network measurements of {}", machine_.name),
                 "run calibrate with several runs of each benchmark, or leave it out");

@@ -21,7 +21,7 @@ std::string watts_text(double watts) {
 
 bool wants_energy(const Study& study) {
   const Settings& settings = study.spec().settings;
-  return settings.find("pue") != nullptr || settings.find("carbon") != nullptr;
+  return settings.find("pue") != nullptr || settings.find("carbon") != nullptr || settings.find("power_limit") != nullptr;
 }
 
 std::optional<double> carbon_kilograms(const Study& study, double kilowatts) {
@@ -41,6 +41,7 @@ std::string energy_text(const Estimate& estimate, const Study& study, const Trai
   std::string text = fmt::format("{} kWh {}", amount(*energy), purpose_of(training));
   if (const auto carbon = carbon_kilograms(study, *energy)) text += fmt::format(", {} kg of CO2", amount(*carbon));
   text += fmt::format("; {} per {}", watts_text(estimate.power->device), device_noun(study.machine().device));
+  if (const auto limit = study.assumptions().power_limit) text += fmt::format(" (limit {})", watts_text(*limit));
   text += estimate.power->node ? fmt::format(", {} per node", watts_text(*estimate.power->node))
                                : std::string(", without hosts, whose power the datasheet does not have");
   return text + fmt::format("; PUE {:.3g}", study.assumptions().overhead_power);
@@ -53,6 +54,7 @@ nlohmann::ordered_json energy_to_json(const Estimate& estimate, const Study& stu
           {"carbon_kg", or_null(carbon_kilograms(study, *energy))},
           {"device_w", estimate.power->device},
           {"node_w", or_null(estimate.power->node)},
+          {"power_limit_w", or_null(study.assumptions().power_limit)},
           {"pue", study.assumptions().overhead_power}};
 }
 

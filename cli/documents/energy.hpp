@@ -13,7 +13,7 @@
 
 namespace ddl {
 
-/// Whether the user asked for energy: by --pue or --carbon.
+/// Whether the user asked for energy: by --pue, --carbon or --power-limit.
 [[nodiscard]] bool wants_energy(const Study& study);
 /// Returns the energy of a training in kWh; empty if the plan's power is not predicted (add_power).
 [[nodiscard]] std::optional<double> kilowatt_hours(const Estimate& estimate, const Study& study, const Training& training);

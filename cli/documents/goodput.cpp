@@ -57,6 +57,7 @@ nlohmann::ordered_json goodput_to_json(const std::optional<Goodput>& goodput) {
 }
 
 void refuse_useless_recovery(const Study& study, const Training& training) {
+  refuse_useless_evaluation(training);
   const Job& job = study.job();
   for (const std::string_view key : recovery_keys) {
     const SettingValue* const chosen = study.spec().settings.find(key);

@@ -16,8 +16,8 @@ namespace ddl {
 /// Describes a goodput: `93.1 %: a failure every 2 h 54 min, a checkpoint every 12 min 05 s (2.84 s for 5.17 TiB), …`.
 [[nodiscard]] std::string goodput_text(const Goodput& goodput);
 [[nodiscard]] nlohmann::ordered_json goodput_to_json(const std::optional<Goodput>& goodput);
-/// Throws Error if options of failures and checkpoints have no effect, because the training is not a whole one or has no
-/// failures, and if the time of a checkpoint is unknown.
+/// Throws Error if options of failures, checkpoints and evaluations have no effect, because the training is not a whole one
+/// or has no failures, and if the time of a checkpoint is unknown.
 void refuse_useless_recovery(const Study& study, const Training& training);
 
 }  // namespace ddl

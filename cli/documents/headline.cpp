@@ -126,6 +126,14 @@ std::optional<std::string> price_citation(const Study& study) {
   return number == sheet.numbers.end() ? std::nullopt : std::optional(number->source);
 }
 
+std::string evaluation_text(const Estimate& estimate, const Study& study, const Training& training) {
+  const Seconds time = evaluation_time(estimate, study, training);
+  const auto count = [](double samples, std::string_view what) { return count_text(std::llround(samples), what); };
+  return fmt::format("{} ({:.3g} % of the training): forward passes of {} after each {}", humanize(time),
+                     100 * (time / stepping_time(estimate, study, training)), count(training.evaluation->samples, "sample"),
+                     count(training.evaluation->every, "training sample"));
+}
+
 std::string staging_text(const StagedData& staged) {
   const std::string bytes = humanize(staged.per_node);
   if (!staged.fits)
@@ -262,6 +270,7 @@ void add_headline(Document& document, const Estimate& estimate, const Study& stu
   add_card(document, "Speed", speed_text(estimate, study));
   add_card(document, "Memory", memory_card(estimate, study));
   add_card(document, "Cost", cost_card(estimate, study, training));
+  if (training.evaluation) add_card(document, "Evaluation", evaluation_text(estimate, study, training));
   if (const auto goodput = goodput_of(estimate, study, training)) add_card(document, "Goodput", goodput_text(*goodput));
   if (const auto staged = staged_data(study.job(), estimate.plan)) add_card(document, "Staging", staging_text(*staged));
   if (wants_energy(study) || estimate.power) add_card(document, "Energy", energy_text(estimate, study, training));

@@ -182,6 +182,9 @@ Fields<RankedEstimate> estimate_fields(const Study& study, const Training& train
   if (training.is_whole()) {
     add_time("training", [&study, training](const Estimate& estimate) { return time_of(estimate, study, training); });
   }
+  if (training.evaluation) {
+    add_time("evaluation", [&study, training](const Estimate& of) { return evaluation_time(of, study, training); });
+  }
   for (const TimePart& part : time_parts)
     add_time(part.name, [part = part.part](const Estimate& estimate) { return estimate.time[part]; });
   if (study.assumptions().staging != Staging::none) {

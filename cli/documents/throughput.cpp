@@ -7,6 +7,7 @@
 #include "cli/documents/goodput.hpp"
 #include "cli/report/figures.hpp"
 #include "core/units.hpp"
+#include "estimator/explain/evaluation.hpp"
 #include "estimator/explain/staging.hpp"
 
 namespace ddl {
@@ -77,7 +78,10 @@ std::string purpose_of(const Training& training) {
   return (training.is_whole() ? "for " : "per ") + name_of(training);
 }
 
-Seconds stepping_time(const Estimate& estimate, const Study& study, const Training& training) {
+namespace {
+
+/// The time of the steps of a training, without evaluations.
+Seconds time_of_steps(const Estimate& estimate, const Study& study, const Training& training) {
   if (training.convergence) {
     const std::int64_t batch = estimate.plan.global_batch;
     return estimate.time.step_time() * (training.convergence->samples_at(batch).value_or(0) / static_cast<double>(batch));
@@ -92,6 +96,19 @@ Seconds stepping_time(const Estimate& estimate, const Study& study, const Traini
     return estimate.time.step_time() * (*training.tokens / tokens_per_step);
   }
   return training_time(study.job(), estimate, *training.tokens).value_or(Seconds{});
+}
+
+}  // namespace
+
+Seconds evaluation_time(const Estimate& estimate, const Study& study, const Training& training) {
+  const Seconds step = estimate.time.step_time();
+  if (!training.evaluation || !training.is_whole() || step <= Seconds{}) return {};
+  const double evaluated = training.evaluation->samples / training.evaluation->every;
+  return time_of_steps(estimate, study, training) * (forward_only_time(estimate.time) / step * evaluated);
+}
+
+Seconds stepping_time(const Estimate& estimate, const Study& study, const Training& training) {
+  return time_of_steps(estimate, study, training) + evaluation_time(estimate, study, training);
 }
 
 Seconds time_of(const Estimate& estimate, const Study& study, const Training& training) {

@@ -28,7 +28,9 @@ namespace ddl {
 [[nodiscard]] std::string name_of(const Training& training);
 /// Returns the words that follow a time or cost: `per epoch`, `for 90 epochs`, `to 75.9 % top-1 accuracy on ImageNet`.
 [[nodiscard]] std::string purpose_of(const Training& training);
-/// The time of the steps of a training without failures; zero for a plan without a predicted time.
+/// Returns the time of all evaluations of a whole training, without failures; zero without evaluations.
+[[nodiscard]] Seconds evaluation_time(const Estimate& estimate, const Study& study, const Training& training);
+/// The time of the steps and evaluations of a training without failures; zero for a plan without a predicted time.
 [[nodiscard]] Seconds stepping_time(const Estimate& estimate, const Study& study, const Training& training);
 /// The time of the whole training with a plan, including failures and checkpoints if they are known (goodput_of); zero for a
 /// plan without a predicted time.

@@ -113,6 +113,9 @@ constexpr auto concept_table = std::to_array<Concept>({
      "'calibrate network FILE' reads the output of nccl-tests and other benchmarks, 'calibrate live --nccl' or --mpi "
      "measures "
      "the network, and 'predict exchange' predicts single collectives."},
+    {"sharp nvls in-network",
+     "--allreduce in-network predicts gradients that switches add up; 'predict exchange --algorithm all' compares "
+     "algorithms."},
     {"allreduce all-reduce allgather all-gather reduce-scatter all-to-all alltoall collective collectives",
      "'predict exchange --operation allreduce --ranks 64' predicts collectives. --allreduce fixes the algorithm of "
      "gradients."},
@@ -147,12 +150,14 @@ constexpr auto concept_table = std::to_array<Concept>({
      "--model, --gpus, --seq and --global-batch predict the update of the trained model. Generation, rewards and the "
      "forward "
      "pass of a reference model are not predicted."},
-    {"evaluation validation-loss eval", "'recommend' and 'explain' predict the steps of a training, without evaluation."},
+    {"evaluation validation-loss eval",
+     "--evaluate 50k@1.28M adds evaluations of 50,000 samples to a whole training, after each 1,280,000 training samples."},
     {"checkpoint checkpoints failure",
      "--mtbf '5.8 years per GPU' adds failures and checkpoints to a whole training. For activation checkpointing, see 'help "
      "recompute'."},
-    {"energy power electricity carbon-footprint co2 watt watts kwh",
-     "--objective energy ranks by energy; --pue and --carbon add energy and CO2 of a whole training to the report."},
+    {"energy power power-cap electricity carbon-footprint co2 watt watts kwh",
+     "--objective energy ranks by energy; --pue and --carbon add energy and CO2 of a whole training to the "
+     "report; --power-limit predicts time and energy with less power for each GPU."},
     // Tools
     {"python api notebook pandas jupyter",
      "'import ddl_oracle' loads the module of the wheel: ddl_oracle.recommend(model=\"llama3-8b\", machine=\"h100\", "

@@ -249,7 +249,7 @@ void add_study_options(const Command& command, StudyOptions& o) {
   std::vector<Option> of_gradients;
   for (const char* const key : {"sparse_gradients", "local_steps", "local_fragments", "local_overlap", "compress",
                                 "compress_density", "compress_rank", "staleness", "neighbors", "image_loader",
-                                "loader_workers", "staging", "exchanged_samples", "precondition_every"})
+                                "loader_workers", "staging", "exchanged_samples", "precondition_every", "power_limit"})
     of_gradients.push_back(add_setting(command, key, o.settings));
   of_gradients.push_back(add_setting(command, "synchronization", o.settings).excludes(allreduce));
   const Option idle = add_setting(command, "idle_communicators", o.settings);

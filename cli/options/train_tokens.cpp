@@ -61,6 +61,18 @@ Convergence own_convergence(std::string_view text) {
   return own;
 }
 
+/// Reads `50k@1.28M`: evaluated samples, after each number of training samples.
+Evaluation read_evaluation(std::string_view text) {
+  const std::size_t at = text.find('@');
+  UnitProblem problem;
+  const std::optional<double> samples = parse_token_count(text.substr(0, at), problem);
+  const std::optional<double> every =
+      at == std::string_view::npos ? std::nullopt : parse_token_count(text.substr(at + 1), problem);
+  if (samples && every) return {*samples, *every};
+  throw Error(fmt::format("--evaluate: {} is not a number of evaluated samples and of training samples", quote(text)),
+              "write for example 50k@1.28M: 50,000 samples after each 1,280,000 training samples");
+}
+
 }  // namespace
 
 std::optional<double> parse_token_count(std::string_view text, UnitProblem& problem) {
@@ -129,6 +141,18 @@ void add_training_options(const Command& command, Training& training) {
       .excludes(tokens)
       .excludes(epochs)
       .excludes(own);
+  command
+      .add_option_function(
+          "--evaluate", [&training](const std::string& text) { training.evaluation = read_evaluation(text); },
+          "a whole training also evaluates samples, as forward passes: 50k@1.28M evaluates 50,000 samples after each "
+          "1,280,000 "
+          "training samples; default: no evaluation")
+      .type_name("SAMPLES@SAMPLES");
+}
+
+void refuse_useless_evaluation(const Training& training) {
+  if (!training.evaluation || training.is_whole()) return;
+  throw Error("--evaluate has an effect only on a whole training", "add --train-tokens 1T or --epochs 90");
 }
 
 void refuse_without_tokens(const Training& training, const Model& model) {

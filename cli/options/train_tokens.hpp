@@ -14,6 +14,11 @@
 
 namespace ddl {
 
+/// Evaluations during a training: after each `every` training samples, the forward passes of `samples` samples.
+struct Evaluation {
+  double samples = 0, every = 0;
+};
+
 /// The length of a training: an epoch of the data set, a number of tokens or epochs, or a published target.
 struct Training {
   std::optional<double> tokens;
@@ -24,6 +29,7 @@ struct Training {
   /// unit has `tokens` or `samples`. JSON and CSV always give the epoch.
   std::string unit{};
   std::optional<double> samples{};
+  std::optional<Evaluation> evaluation{};
   /// Whether the user gave the length of the training (by tokens, epochs or a target). Otherwise, the training is one epoch.
   [[nodiscard]] bool is_whole() const { return (tokens && unit.empty()) || epochs || to_accuracy; }
 };
@@ -40,12 +46,14 @@ inline constexpr double most_train_tokens = 1'000'000'000'000'000'000.0;
 /// Prints a number of tokens. parse_token_count reads the same number back.
 [[nodiscard]] std::string print_token_count(double tokens);
 
-/// Adds --train-tokens, --epochs, --to-accuracy and --samples-to-target.
+/// Adds --train-tokens, --epochs, --to-accuracy, --samples-to-target and --evaluate.
 void add_training_options(const Command& command, Training& training);
 /// Throws Error if the user gave a number of tokens, but the model's samples have no tokens.
 void refuse_without_tokens(const Training& training, const Model& model);
 /// Throws Error if the user gave a number of epochs, but no data set, and no bundled data set is of the model's task.
 void refuse_unknown_epoch(const Training& training, const Study& study);
+/// Throws Error if the user gave evaluations, but not the length of the training.
+void refuse_useless_evaluation(const Training& training);
 /// Finds the published results of the model, if a target is requested. Throws Error if the model has no published results.
 void settle_target(Training& training, const Model& model);
 /// Throws Error if a target is requested, but no published result has this batch.

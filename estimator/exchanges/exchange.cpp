@@ -416,6 +416,7 @@ const SharedLink& ExchangeTimes::links_of(AllreduceAlgorithm algorithm, const Gr
     case AllreduceAlgorithm::sparse:
       return flat;
     case AllreduceAlgorithm::hierarchical:
+    case AllreduceAlgorithm::in_network:
       return has_levels(at.group) ? slices : flat;
     case AllreduceAlgorithm::multi_leader:
       return has_levels(at.group) ? (staged ? at.host_several_leaders : at.several_leaders) : flat;
@@ -482,6 +483,9 @@ Seconds ExchangeTimes::allreduce_time(AllreduceAlgorithm algorithm, Bytes messag
     }
     case AllreduceAlgorithm::double_tree:
       return double_tree_allreduce_time(message, ranks, link);
+    case AllreduceAlgorithm::in_network:
+      if (!has_levels(at.group)) return in_network_allreduce_time(message, 1, ranks, link, link);
+      return in_network_allreduce_time(message, at.group.members[0], at.group.nodes(), at.inside.link, link);
   }
   return {};
 }

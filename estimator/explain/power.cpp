@@ -34,9 +34,12 @@ std::optional<Power> power_of(const Job& job, const Explanation& explanation, co
   const double exchanges =
       (time[Part::gradient_exchange] + time[Part::layer_collectives] + time[Part::halo] + time[Part::pipeline]) / step;
   const double waiting = std::max(0.0, 1 - kernels - update - exchanges);
-  const double of_kernels = power.product_share * shares.products + (1 - power.product_share) * shares.memory;
-  power.device =
-      limit * (kernels * of_kernels + update * shares.memory + exchanges * shares.communication + waiting * shares.waiting);
+  // Under a reduced limit, no activity draws more than the limit.
+  const double most = job.assumptions.power_limit.value_or(limit) / limit;
+  const double products = std::min(shares.products, most), memory = std::min(shares.memory, most);
+  const double of_kernels = power.product_share * products + (1 - power.product_share) * memory;
+  power.device = limit * (kernels * of_kernels + update * memory + exchanges * std::min(shares.communication, most) +
+                          waiting * std::min(shares.waiting, most));
   if (job.machine.host && job.machine.host->power) {
     // Devices that the plan does not use wait.
     const double all = job.machine.devices_per_node();

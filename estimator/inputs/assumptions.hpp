@@ -351,8 +351,9 @@ struct Assumptions {
   double exchanged_samples = 0;   ///< with `shards`: share of its samples that a rank exchanges in each epoch
   double precondition_every = 0;  ///< steps between two decompositions of K-FAC, Shampoo or SOAP; 0: the optimizer's default
   Recovery recovery{};            ///< failures and checkpoints of a whole training
-  double overhead_power = 1;      ///< PUE: power of the data center, divided by the power of its nodes
-  std::optional<double> carbon{};  ///< grams of CO2 per kWh; unset if the user has not set it
+  std::optional<double> power_limit{};  ///< power limit of each device in watts that the user sets; unset: the datasheet's
+  double overhead_power = 1;            ///< PUE: power of the data center, divided by the power of its nodes
+  std::optional<double> carbon{};       ///< grams of CO2 per kWh; unset if the user has not set it
 };
 
 /// Sets the kind of mixed precision, and the cross entropy that usually comes with it.

@@ -32,7 +32,8 @@ enum class AllreduceAlgorithm {
   parameter_server,
   reduce_broadcast,
   sparse,
-  double_tree
+  double_tree,
+  in_network  ///< switches add the vectors: SHARP, NVLink SHARP
 };
 template <>
 inline constexpr EnumNames<AllreduceAlgorithm> enum_names<AllreduceAlgorithm>{"linear",
@@ -48,6 +49,7 @@ inline constexpr EnumNames<AllreduceAlgorithm> enum_names<AllreduceAlgorithm>{"l
                                                                               "parameter-server",
                                                                               "reduce-broadcast",
                                                                               "sparse",
-                                                                              "double-tree"};
+                                                                              "double-tree",
+                                                                              "in-network"};
 
 }  // namespace ddl

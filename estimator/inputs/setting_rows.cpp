@@ -611,13 +611,15 @@ std::span<const SettingRow> setting_rows() {
       // The following settings describe a single training.
       {.key = "allreduce",
        .help = "fix the gradient allreduce: linear, tree, butterfly, ring, rabenseifner, shifted-halving-doubling, "
-               "far-halving-doubling, hierarchical, multi-leader, leader, parameter-server, reduce-broadcast, sparse or "
-               "double-tree; default: as measured, else the fastest",
+               "far-halving-doubling, hierarchical, multi-leader, leader, parameter-server, reduce-broadcast, sparse, "
+               "double-tree or in-network (switches add, as with SHARP); default: as measured, else the fastest without "
+               "switches "
+               "that add",
        .kind = Kind::name,
        .names = enum_names<AllreduceAlgorithm>,
        .has_option = true,
        .launched_by_default = "linear tree butterfly ring rabenseifner shifted-halving-doubling far-halving-doubling "
-                              "hierarchical multi-leader leader reduce-broadcast double-tree",
+                              "hierarchical multi-leader leader reduce-broadcast double-tree in-network",
        .apply = set_optional_assumption<&A::allreduce, AllreduceAlgorithm>,
        .counts = exchanges_gradients},
       {.key = "parameter_servers",

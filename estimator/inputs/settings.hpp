@@ -60,6 +60,7 @@ struct SettingRow {
   bool has_option = false;       ///< whether the setting has its own option, and its own key in job files
   bool has_column = false;       ///< whether the setting has its own column in tables of runs
   bool with_ideal = true;        ///< whether the setting has an effect with `--ideal`
+  std::string_view unit{};       ///< the unit of a number, which the user may write: `W`
   std::string_view usual{};      ///< shown as the default of the option
   std::string_view only_with{};  ///< the value of `only_with_key` that the setting requires
   std::string_view only_with_key = "allreduce";

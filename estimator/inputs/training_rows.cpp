@@ -55,6 +55,9 @@ void set_staging(const SettingValue& setting, SettingEffects& effects) {
 void set_overhead_power(const SettingValue& setting, SettingEffects& effects) {
   effects.assumptions.overhead_power = setting.value;
 }
+void set_power_limit(const SettingValue& setting, SettingEffects& effects) {
+  effects.assumptions.power_limit = setting.value;
+}
 void set_carbon(const SettingValue& setting, SettingEffects& effects) { effects.assumptions.carbon = setting.value; }
 
 /// Longer times are probably typing errors.
@@ -244,6 +247,18 @@ std::vector<SettingRow> with_training_rows(std::vector<SettingRow> rows) {
        .with_ideal = false,
        .in_launch_files = InLaunchFiles::irrelevant,
        .apply = set_number<&Assumptions::precondition_every>},
+      {.key = "power_limit",
+       .help =
+           "reduced power limit of each device in watts, as nvidia-smi --power-limit sets it: kernels take longer, and the "
+           "training may need less energy; default: the datasheet's",
+       .kind = Kind::number,
+       .least = 1,
+       .most = 1e5,
+       .has_option = true,
+       .with_ideal = false,
+       .unit = "W",
+       .in_launch_files = InLaunchFiles::irrelevant,
+       .apply = set_power_limit},
       {.key = "pue",
        .help = "power usage effectiveness: energy of the data center, divided by the energy of its nodes",
        .kind = Kind::number,

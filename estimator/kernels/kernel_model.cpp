@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 
+#include "estimator/kernels/clock.hpp"
 #include "estimator/kernels/forms/forms.hpp"
 #include "estimator/kernels/framework_kernels.hpp"
 #include "estimator/kernels/sheet_bound.hpp"
@@ -155,60 +156,6 @@ Correction correction_at(const KernelPlace& place, const std::vector<KernelResid
   return {std::exp(fade * sum / weights), apart < outside};
 }
 
-/// The kernel data that describes a device: its own, or that of other devices; null if there is none.
-const DeviceKernels* data_of(const Device& device) {
-  return device.kernels ? device.kernels.get() : device.other_kernels.get();
-}
-
-/// The part of its peak clock that a device keeps at its power limit, relative to the device whose kernels were measured.
-/// The cube of the clock follows the power per multiprocessor that is left for arithmetic, because the voltage rises with
-/// the clock [power of CMOS circuits: C·V²·f]. A seventh of the measured device's power is spent at any clock (assumed: 100
-/// of 700 W). 1 if a datum is unknown.
-double clock_factor(const Device& device) {
-  constexpr double idle = 1.0 / 7, least = 0.05;
-  const DeviceKernels* const data = data_of(device);
-  const std::optional<FlopRate> peak = device.peak_at(Precision::bf16);
-  if (data == nullptr || !peak || !device.multiprocessors || !(device.power > 0)) return 1;
-  if (!(data->power > 0) || !(data->multiprocessors > 0) || !(data->peak > 0)) return 1;
-  const double units = *device.multiprocessors / data->multiprocessors;
-  const double power = device.power / data->power / units;
-  const double peak_clock = peak->value() / data->peak / units;
-  return std::cbrt(std::max(least, power - idle) / (1 - idle)) / peak_clock;
-}
-
-/// The rate that the power limit of a device leaves for products, as a fraction of the rate `alone`, which is a fraction of
-/// the peak. Near the least voltage, the energy of a FLOP hardly depends on the clock. Convolutions draw less power: CNNs on
-/// the same cards show no limit (published-runs.csv, lambda-resnet50).
-double powered_part(const Device& device, KernelKind kind, double alone) {
-  constexpr double idle = 1.0 / 7;
-  const bool is_product = kind == KernelKind::matrix_product || kind == KernelKind::grouped_product;
-  const std::optional<FlopRate> peak = device.peak_at(Precision::bf16);
-  if (!is_product || !device.joules_per_flop || !peak || !(device.power > 0) || !(alone > 0)) return 1;
-  return std::min(1.0, device.power * (1 - idle) / (*device.joules_per_flop * peak->value() * alone));
-}
-
-/// The rate in training of kernels that were measured alone, as a fraction of the rate alone. `alone`: that rate, as a
-/// fraction of the peak.
-double sustained_part(const Device& device, KernelKind kind, Precision precision, double alone) {
-  if (const std::optional<double> said = device.sustained_at(precision)) return *said;
-  const DeviceKernels* const data = data_of(device);
-  const std::optional<double> part = data != nullptr ? data->sustained[kind] : std::nullopt;
-  return part ? std::min(1.0, *part * clock_factor(device)) : powered_part(device, kind, alone);
-}
-
-/// Sets the constants of the clock of a family of repeated kernels, if its formula has them. Alone, there is no limit. In
-/// training, the clock does not recover between kernels.
-void limit_clock(std::vector<double>& constants, KernelKind kind, const Device& device, Precision precision,
-                 Conditions conditions) {
-  const std::span<const KernelConstant> all = form_of(kind).constants;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (all[i].name == "burst" && conditions == Conditions::training) constants[i] = 0;
-    if (all[i].name != "sustained") continue;
-    const double limited = device.sustained_at(precision).value_or(constants[i] * clock_factor(device));
-    constants[i] = conditions == Conditions::alone ? 1 : std::min(1.0, limited);
-  }
-}
-
 }  // namespace
 
 KernelPlace place_of(const KernelShape& shape) {
@@ -273,6 +220,13 @@ KernelModel::KernelModel(const Device& device, Precision precision, const Assump
     attention_factor_[place] = attention_factor(assumptions.attention, device, pass, precision);
     entropy_bytes_[place] = entropy_bytes(assumptions.cross_entropy, pass, is_mixed(precision));
   }
+  const bool is_limited = assumptions.power_limit && device.power > 0 && conditions == Conditions::training;
+  const auto under_limit = [&](KernelKind kind, double clock) {
+    const PowerShares shares;
+    if (!is_limited) return 1.0;
+    const KernelPower kernel{.drawn = is_traffic(kind) ? shares.memory : shares.products, .clock = clock};
+    return slower_under(*assumptions.power_limit / device.power, kernel, clock_of_least_voltage(device, peaks_.cycle_rate));
+  };
   for (const KernelKind kind : enum_values<KernelKind>) {
     for (std::size_t pass = 0; pass < families_.front().size(); ++pass) {
       Family& best = families_[static_cast<std::size_t>(kind)][pass];
@@ -287,6 +241,7 @@ KernelModel::KernelModel(const Device& device, Precision precision, const Assump
           best = {&family, is_own, family.constants};
         }
       }
+      best.under_limit = under_limit(kind, 1);
       if (best.family == nullptr) continue;
       const std::span<const KernelConstant> all = form_of(kind).constants;
       for (std::size_t i = best.constants.size(); i < all.size(); ++i) best.constants.push_back(all[i].usual);
@@ -295,10 +250,12 @@ KernelModel::KernelModel(const Device& device, Precision precision, const Assump
                               kind == KernelKind::convolution || kind == KernelKind::grouped_convolution;
       if (is_product && !best.is_own && device.attainable_peak < 1) best.constants[1] = device.attainable_peak;
       if (best.family->conditions == Conditions::repeated) {
-        limit_clock(best.constants, kind, device, precision, conditions);
+        best.under_limit = under_limit(kind, limit_clock(best.constants, kind, device, precision, conditions));
       } else if (conditions == Conditions::training && (is_product || kind == KernelKind::packed_convolution) &&
                  peaks_.has_matrix_units) {
-        best.constants[1] *= sustained_part(device, kind, precision, best.constants[1]);
+        const double clock = sustained_part(device, kind, precision, best.constants[1]);
+        best.constants[1] *= clock;
+        best.under_limit = under_limit(kind, clock);
         best.is_from_alone = best.is_own && is_product;
       }
       if (kind == KernelKind::batch_norm && has_own_norms(assumptions, precision))
@@ -415,7 +372,8 @@ Work KernelModel::as_run(Work work, Pass pass) const {
 KernelModel::Run KernelModel::run(const Work& asked, Pass pass, double samples) const {
   const Work work = as_run(asked, pass);
   const Family& family = family_of(work.kernel_kind(), pass);
-  if (family.family == nullptr) return {.time = roofline_.time(work, samples) + copies(work, samples)};
+  const double under_limit = family.under_limit;
+  if (family.family == nullptr) return {.time = roofline_.time(work, samples) * under_limit + copies(work, samples)};
   const KernelShape shape = shape_of_run(work, pass, samples);
   const Known& known = this->known(family, shape);
   const double seconds = seconds_at_one_clock(family, known, work, pass, samples);
@@ -425,7 +383,8 @@ KernelModel::Run KernelModel::run(const Work& asked, Pass pass, double samples) 
   // Constants and residuals are fitted to measurements with errors, some of them at higher clocks than the datasheet's.
   const double bound = std::max({attainable, sheet_bound(asked, pass, samples, shape, peaks_),
                                  block_sum_time(norm_sums_, asked, shape.bytes, peaks_)});
-  return {&family, known.is_inside, Seconds(bound), Seconds(std::max(seconds * slower, bound)) + copies(asked, samples)};
+  return {&family, known.is_inside, Seconds(bound * under_limit),
+          Seconds(std::max(seconds * slower, bound) * under_limit) + copies(asked, samples)};
 }
 
 KernelTime KernelModel::time(const Work& work, Pass pass, double samples) const {
@@ -462,7 +421,7 @@ Seconds KernelModel::least(const Work& asked, Pass pass, double samples) const {
   if (!asked.is_any()) return {};
   const Work work = as_run(asked, pass);
   const Family& family = family_of(work.kernel_kind(), pass);
-  if (family.family == nullptr) return roofline_.time(work, samples) + copies(work, samples);
+  if (family.family == nullptr) return roofline_.time(work, samples) * family.under_limit + copies(work, samples);
   const KernelShape shape = shape_of(work, samples, worked_bytes(work, peaks_, item_bytes_));  // without sums, for any split
   const double slower =
       work.kernel_kind() == KernelKind::fused_attention ? attention_factor_[static_cast<std::size_t>(pass)] : 1;
@@ -471,16 +430,16 @@ Seconds KernelModel::least(const Work& asked, Pass pass, double samples) const {
   if (!family.is_own && moving.is_own && is_traffic(shape.kind))
     least = std::max(
         least, form_of(KernelKind::elementwise).least(as_elementwise(shape), peaks_, moving.constants) * moving.least_ratio);
-  return Seconds(least * slower) + copies(asked, samples);
+  return Seconds(least * slower * family.under_limit) + copies(asked, samples);
 }
 
 Seconds KernelModel::traffic_time(double bytes) const { return traffic_time(bytes, bytes / update_item_bytes); }
 
 Seconds KernelModel::traffic_time(double bytes, double items) const {
   const Family& family = family_of(KernelKind::elementwise, Pass::forward);
-  if (family.family == nullptr) return roofline_.traffic_time(bytes);
+  if (family.family == nullptr) return roofline_.traffic_time(bytes) * family.under_limit;
   const KernelShape shape{.bytes = bytes, .items = items};
-  return Seconds(form_of(shape.kind).least(shape, peaks_, family.constants));
+  return Seconds(form_of(shape.kind).least(shape, peaks_, family.constants) * family.under_limit);
 }
 
 }  // namespace ddl

@@ -47,6 +47,8 @@ class KernelModel {
   [[nodiscard]] Seconds traffic_time(double bytes, double items) const;
   /// Returns the provenance of the times of kernels of this type.
   [[nodiscard]] Provenance source(KernelKind kind, Pass pass) const;
+  /// Returns how many times as long kernels of this type take under the user's power limit.
+  [[nodiscard]] double under_limit(KernelKind kind, Pass pass) const { return family_of(kind, pass).under_limit; }
   /// Returns whether any type of kernel has a formula. If none has, all times are rooflines.
   [[nodiscard]] bool has_formulas() const { return own_ || transferred_; }
 
@@ -58,6 +60,7 @@ class KernelModel {
     double least_ratio = 1;  ///< lower limit of the residuals
     /// Whether kernels were measured alone, and now run in training. Alone, the power limit slows down only long kernels.
     bool is_from_alone = false;
+    double under_limit = 1;  ///< factor of the time under a reduced power limit
   };
   /// A shape whose time is cached.
   struct Key {

@@ -117,7 +117,13 @@ KernelTimes::KernelTimes(const ModelFacts& facts, const Device& device, const Co
     at.update = model_.traffic_time(trained * update_bytes_per_parameter_);
     total += (at.forward + at.backward) * reference_batch_ + model_.traffic_time(trained * measured_update_bytes);
   }
-  if (measured != nullptr && total.value() > 0) {
+  if (measured != nullptr && total.value() > 0 && assumptions.power_limit) {
+    // The total was measured at the device's own power limit.
+    Assumptions unlimited = assumptions;
+    unlimited.power_limit.reset();
+    scale_ = KernelTimes(facts, device, coefficients, precision, optimizer, scale, nullptr, unlimited).scale();
+    origin_ = KernelBasis::measured_total;
+  } else if (measured != nullptr && total.value() > 0) {
     scale_ = measured->per_sample.value() * measured->batch / total.value();
     origin_ = KernelBasis::measured_total;
   } else if (scale) {
@@ -136,7 +142,7 @@ KernelTimes::KernelTimes(const ModelFacts& facts, const Device& device, const Co
 }
 
 void KernelTimes::measure_layers(const ModelFacts& facts, const MeasuredKernels& measured, const Assumptions& assumptions) {
-  auto times = std::make_shared<const ShardTimes>(measured, roofline_, precision_, wide_roofline_);
+  auto times = std::make_shared<const ShardTimes>(measured, roofline_, precision_, wide_roofline_, model_);
   if (times->problems().empty()) return;
   origin_ = KernelBasis::profile;
   measured_ = std::move(times);

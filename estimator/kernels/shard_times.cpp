@@ -33,7 +33,7 @@ std::size_t ShardTimes::Hash::operator()(const Key& key) const {
 }
 
 ShardTimes::ShardTimes(const MeasuredKernels& measured, const Roofline& roofline, Precision precision,
-                       const std::optional<Roofline>& wide)
+                       const std::optional<Roofline>& wide, const KernelModel& model)
     : name_(measured.name),
       layout_(measured.layout),
       steps_(measured.steps),
@@ -45,6 +45,7 @@ ShardTimes::ShardTimes(const MeasuredKernels& measured, const Roofline& roofline
       fresh_memory_(measured.fresh_memory),
       overhead_source_(measured.same_model ? Provenance::measured : Provenance::curve) {
   if (wide) wide_.emplace(measured, *wide, Precision::fp32);
+  for (const KernelKind kind : enum_values<KernelKind>) under_limit_[kind] = model.under_limit(kind, Pass::forward);
 }
 
 const ShardTimes::Kernels& ShardTimes::kernels_of(const ShardContext& context, const LayerShard& shard) const {
@@ -96,7 +97,7 @@ ShardTimes::Kernels ShardTimes::predict(const ShardContext& context, const Layer
     const KernelCost own = cost(problem);
     const Phase phase = phase_of(each);
     const Work work = work_of(each, static_cast<double>(std::llround(shard.samples)));
-    const Seconds time = own.time * static_cast<double>(each.times);
+    const Seconds time = own.time * static_cast<double>(each.times) * under_limit_[work.kernel_kind()];
     kernels.push_back({kernel_name(each), phase, work, time, own.source, problem.precision});
     Sum& sum = sums[phase == Phase::forward ? 0 : 1];
     sum.time += time;
@@ -137,7 +138,9 @@ Seconds ShardTimes::least(const Problem& problem) const {
 
 KernelCost ShardTimes::update(const UpdateProblem& list) const {
   const bool wide = wide_ && list.precision == Precision::fp32 && !wide_->empty();
-  return wide ? wide_->cost(list) : times_.cost(list);
+  KernelCost cost = wide ? wide_->cost(list) : times_.cost(list);
+  cost.time *= under_limit_[KernelKind::elementwise];
+  return cost;
 }
 
 KernelCost ShardTimes::update(double parameters, Optimizer optimizer, Precision precision) const {

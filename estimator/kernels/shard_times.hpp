@@ -6,6 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/enum_array.hpp"
+#include "estimator/kernels/kernel_model.hpp"
 #include "estimator/kernels/problem_times.hpp"
 #include "estimator/kernels/timed_kernel.hpp"
 #include "estimator/strategies/strategy.hpp"
@@ -28,8 +30,9 @@ struct ShardWorkspace {
 class ShardTimes {
  public:
   /// `wide`: the roofline of fp32, if autocast runs some kernels in fp32.
+  /// `model`: how much a reduced power limit slows kernels down, which were measured without it.
   ShardTimes(const MeasuredKernels& measured, const Roofline& roofline, Precision precision,
-             const std::optional<Roofline>& wide = std::nullopt);
+             const std::optional<Roofline>& wide = std::nullopt, const KernelModel& model = {});
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const std::string& layout() const { return layout_; }
@@ -76,6 +79,8 @@ class ShardTimes {
   StepOverhead forward_, backward_, update_;
   SecondsPerByte fresh_memory_;
   Provenance overhead_source_;
+  /// By type of kernel: how many times as long kernels take under a reduced power limit.
+  EnumArray<KernelKind, double> under_limit_{};
   mutable std::unordered_map<Key, Kernels, Hash> known_;
   mutable std::unordered_map<Key, KernelCost, Hash> known_updates_;
   mutable Key key_;

@@ -18,6 +18,18 @@ Seconds hierarchical_allreduce_time(Bytes message, double ranks_per_node, double
          ring_allreduce_time(slice, nodes, shared_by(between, phi)) + ring_allgather_time(message, ranks_per_node, inside);
 }
 
+// Each node runs a Reduce-scatter. Each rank sends its slice once to the switches, which add the slices of all nodes while
+// they arrive, and receives the sum; then each node runs an Allgather. A slice crosses the network once in each direction,
+// whatever the number of nodes [Graham et al., "SHArP", COMHPC 2016; between the devices of a node: Klenk et al., ISCA
+// 2020].
+Seconds in_network_allreduce_time(Bytes message, double ranks_per_node, double nodes, const Link& inside,
+                                  const Link& between) {
+  const Bytes slice = ranks_per_node > 1 ? message / ranks_per_node : message;
+  const Seconds through = nodes > 1 ? between.alpha + slice * between.beta : Seconds{};
+  return ring_reduce_scatter_time(message, ranks_per_node, inside) + through +
+         ring_allgather_time(message, ranks_per_node, inside);
+}
+
 // The ranks of a node reduce to a leader, the leaders run a ring Allreduce of whole vectors, and each leader broadcasts
 // inside its node. The time is 2(g−1)(αi + m/g·βi) + 2(n−1)(αe + m/n·φβe), plus the reduction of the rings [ParaDL]. As in
 // [ParaDL], reduce and broadcast each take half as long as a ring Allreduce.

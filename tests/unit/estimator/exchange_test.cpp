@@ -224,7 +224,7 @@ TEST_CASE("gradients do not take longer inside a node than across two") {
   two.plan.mesh.set(Axis::data, 8);
   for (const AllreduceAlgorithm algorithm :
        {AllreduceAlgorithm::ring, AllreduceAlgorithm::hierarchical, AllreduceAlgorithm::leader, AllreduceAlgorithm::tree,
-        AllreduceAlgorithm::butterfly, AllreduceAlgorithm::rabenseifner}) {
+        AllreduceAlgorithm::butterfly, AllreduceAlgorithm::rabenseifner, AllreduceAlgorithm::in_network}) {
     for (const double bytes : {1.0, 800.0, 1e6}) {
       INFO(to_string(algorithm) << " " << bytes);
       CHECK(one.allreduce(algorithm, bytes) <= two.allreduce(algorithm, bytes));
@@ -256,6 +256,12 @@ TEST_CASE("the fastest allowed algorithm is used") {
   // 0.02) for slices. A ring takes 35, and Rabenseifner 2 · 3 · 2 + 2 · 16 · 7/8 = 40.
   CHECK(chosen(8, 800).algorithm == AllreduceAlgorithm::hierarchical);
   CHECK(chosen(8, 800).time.value() == Approx(15.2));
+  // Switches that add are used only if they are asked for: 6 · (1 + 0.2) inside, and 2 + 200 · 0.02 for a slice through
+  // them.
+  Setting switches = with_plan(8);
+  CHECK(switches.allreduce(AllreduceAlgorithm::in_network, 800) == Approx(13.2));
+  // Inside a node, each rank sends and receives the vector once: 1 + 800 · 0.001.
+  CHECK(with_plan(4).allreduce(AllreduceAlgorithm::in_network, 800) == Approx(1.8));
   // For two ranks, Rabenseifner takes as long as a ring: 2 · 1 + m. A butterfly takes 1 · (1 + m).
   CHECK(chosen(2, 1e6).algorithm == AllreduceAlgorithm::butterfly);
   // For three ranks, a ring takes 4 · (1 + m/3), and Rabenseifner 4 · 1 + 4/3 · m. If times are equal, the ring is chosen.

@@ -128,6 +128,30 @@ TEST_CASE("without matrix units, products in half precision take as long as in s
   }
 }
 
+TEST_CASE("a reduced power limit slows products down, and memory-bound kernels only below what they draw") {
+  Device device = device_with({}, {products(Precision::fp32, {1, 0.8, 2, 8, 1, 0.995, 0.99}), elementwise(3, 0.5)});
+  device.power = 400;
+  const Work work = product(512, 512, 4096), moved{.activation_items = 1e9};
+  const auto slower = [&](const Work& of, double watts) {
+    Assumptions assumptions;
+    assumptions.power_limit = watts;
+    const KernelModel limited(device, Precision::fp32, assumptions, Conditions::training);
+    const KernelModel own(device, Precision::fp32, {}, Conditions::training);
+    CHECK(limited.least(of, Pass::forward, 1) <= limited.seconds(of, Pass::forward, 1));
+    return limited.seconds(of, Pass::forward, 1) / own.seconds(of, Pass::forward, 1);
+  };
+  CHECK(slower(work, 400) == Approx(1));
+  CHECK(slower(work, 200) ==
+        Approx(1 / std::cbrt(0.4166667)));  // as in power_test, far above the clock of the least voltage
+  CHECK(slower(moved, 200) == Approx(1));
+  CHECK(slower(moved, 160) == Approx(1 / std::cbrt(0.72)));
+  // Kernels that are not in a training are at their own clock.
+  Assumptions assumptions;
+  assumptions.power_limit = 200;
+  CHECK(KernelModel(device, Precision::fp32, assumptions).seconds(work, Pass::forward, 1) ==
+        KernelModel(device, Precision::fp32).seconds(work, Pass::forward, 1));
+}
+
 TEST_CASE("volume convolutions transpose their tensors if their software does, except in half precision") {
   Device device = device_with({}, {products(Precision::bf16, {1, 0.5, 2, 8, 1, 0.995, 0.99}), elementwise(3, 0.5)});
   Work volume = product(512, 512, 4096);

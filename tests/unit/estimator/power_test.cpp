@@ -1,5 +1,7 @@
 #include "estimator/explain/power.hpp"
 
+#include <cmath>
+
 #include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
@@ -72,6 +74,40 @@ TEST_CASE("devices of shorter stages wait") {
   const auto power = power_of(owned.job, explanation);
   CHECK(power->device == Approx(400 * (0.4 * 0.875 + 0.1 * 0.5 + 0.5 * 0.2)));
   CHECK_FALSE(power->node);
+}
+
+TEST_CASE("under a reduced power limit, no activity draws more than the limit") {
+  Assumptions assumptions;
+  assumptions.power_limit = 120;
+  const OwnedJob owned(two_layers(), with_power(400, std::nullopt), assumptions, 1000);
+  // Products, memory-bound kernels and exchanges draw 0.3 of 400 W; waiting still draws 0.2.
+  CHECK(power_of(owned.job, explained())->device == Approx(400 * (0.6 * 0.3 + 0.2 * 0.3 + 0.1 * 0.3 + 0.1 * 0.2)));
+}
+
+TEST_CASE("a kernel slows down as its clock falls under a reduced power limit") {
+  const KernelPower product{.drawn = 1, .clock = 1}, moving{.drawn = 0.5, .clock = 1};
+  CHECK(slower_under(1, product, 0.8) == 1);
+  CHECK(slower_under(0.6, moving, 0.8) == 1);
+  // A seventh of the limit is spent at any clock. Of the rest, 0.75 of the limit leaves (0.75 - 1/7) / (6/7) = 0.708, and
+  // the clock is its cube root.
+  CHECK(slower_under(0.75, product, 0.8) == Approx(1 / std::cbrt(0.7083333)));
+  // Half of the limit leaves 0.417, less than the 0.8³ of the least voltage. Below it, power is proportional to the clock.
+  CHECK(slower_under(0.5, product, 0.8) == Approx(0.64 / 0.4166667));
+  CHECK(slower_under(0.5, product, 0) == Approx(1 / std::cbrt(0.4166667)));
+  // A kernel that draws half of the limit needs (0.4 - 1/7) / (0.5 - 1/7) = 0.72 at 0.4 of the limit.
+  CHECK(slower_under(0.4, moving, 0.8) == Approx(1 / std::cbrt(0.72)));
+  // At the device's own limit, the clock is already 0.85: its power is 0.85³, of which 2/3 of the limit leave 0.611.
+  CHECK(slower_under(2.0 / 3, {.drawn = 1, .clock = 0.85}, 0.8) == Approx(0.85 * 0.64 / (0.6111111 * 0.85 * 0.85 * 0.85)));
+}
+
+TEST_CASE("the least voltage is reached at 1.1 GHz") {
+  Device device = nodes_of_four().device;
+  device.multiprocessors = 108;
+  // 108 multiprocessors at 1.41 GHz, as A100 has
+  CHECK(clock_of_least_voltage(device, 108 * 1.41e9) == Approx(1.1 / 1.41));
+  CHECK(clock_of_least_voltage(device, 108 * 1.0e9) == 1);
+  device.multiprocessors.reset();
+  CHECK(clock_of_least_voltage(device, 108 * 1.41e9) == 0);
 }
 
 TEST_CASE("energy is that of whole nodes, times the PUE") {
