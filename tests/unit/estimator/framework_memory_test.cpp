@@ -78,6 +78,29 @@ TEST_CASE("shards of weights in fp32 are the master copies, and count once") {
   CHECK(units.memory(plan).optimizer.value() == Approx(20000 * 12));
 }
 
+TEST_CASE("frozen weights whose shards are gathered in half precision stay in fp32") {
+  Assumptions by_units;
+  by_units.gathers_units = true;
+  ModelFacts facts;
+  facts.parameters = 1000;
+  facts.trained_parameters = 250;
+  Plan plan = sharded_plan();
+  plan.precision = Precision::bf16;
+  const auto shard = [&] { return parameter_bytes(facts, plan, by_units).shard; };
+  // Three of four weights are frozen: 2 bytes of each count as weights if blocks are gathered one by one, else none.
+  CHECK(shard() == 0.75 * 2);
+  plan.reshard = false;
+  CHECK(shard() == 0.75 * 4);
+  plan.zero_stage = 0;
+  CHECK(shard() / plan.shards() == 0.75 * 2);
+  plan.mesh.set(Axis::data, 1);
+  CHECK(shard() == 0.75 * 2);
+  by_units.base = BaseWeights::half;
+  CHECK(shard() == 0);
+  by_units = {};
+  CHECK(shard() == 0);
+}
+
 TEST_CASE("stages under a framework that gathers blocks hold whole weights and gradients between micro-batches") {
   Assumptions by_units;
   by_units.gathers_units = true;
