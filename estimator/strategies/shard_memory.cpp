@@ -218,10 +218,11 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
       whole.batch_statistics > 0) {
     const Kept local = operation.kept(shard.inputs, shard.output);
     const double masks = local.mask_items + (on_processor ? (noise_bytes - 1) * local.noise_items : 0.0);
-    // Autocast's softmax writes scores in fp32, and the following matrix product converts them.
-    const bool scores = casts(context.plan, context.assumptions) && context.facts.autocast.reads_half[context.index()];
-    const double extra_bytes = scores ? 4 + item : item;
-    memory.own = Bytes((masks + local.extra_items * extra_bytes) * shard.samples);
+    // Autocast's softmax writes fp32, and the following matrix product converts it. With dropout between both, the product
+    // converts what dropout writes, which is among the extra elements.
+    const double softmax = casts(context.plan, context.assumptions) ? local.softmax_items : 0;
+    const double converted = local.noise_items > 0 ? softmax : 0;
+    memory.own = Bytes((masks + (local.extra_items - converted) * item + softmax * wide_bytes) * shard.samples);
     memory.own += kept_by_operators(context, shard, local) + copies_of_adapters(context, shard, local);
     memory.statistics = Bytes((local.statistics * shard.samples + local.batch_statistics) * statistic_bytes);
   }

@@ -179,7 +179,8 @@ class WindowAttention final : public Operation {
   // windows wrap around the edges of the whole image.
   Divisible divisible() const override { return {.channelwise = true, .channel_units = heads_}; }
   Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
-    return {.input = true, .extra_items = score_items(output)};
+    const double scores = score_items(output);
+    return {.input = true, .extra_items = scores, .softmax_items = scores};
   }
   double scratch_items(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     if (pass == Pass::forward) return score_items(output);

@@ -101,6 +101,25 @@ TEST_CASE("frozen weights whose shards are gathered in half precision stay in fp
   CHECK(shard() == 0);
 }
 
+TEST_CASE("autocast keeps the softmax in fp32, and in half precision what the next product reads") {
+  const auto kept = [](MixedPrecision mixed, std::string_view dropout) {
+    Assumptions assumptions;
+    assumptions.mixed_precision = mixed;
+    const OwnedJob owned(load_model("bert-base@layers=2@hidden=64@heads=4@vocabulary=100@tokens=32@fused=no@dropout=0" +
+                                    std::string(dropout)),
+                         nodes_of_four(), assumptions, 1000, std::nullopt, Precision::bf16, Optimizer::adam);
+    Plan plan;
+    plan.precision = Precision::bf16;
+    const Estimator estimator(owned.job);
+    return pass_peaks(estimator.stage(plan, 0)).earlier[MemoryItem::activations].value();
+  };
+  const double scores = 2 * 4 * 32 * 32;
+  const auto added = [&](MixedPrecision mixed) { return kept(mixed, "@attention_dropout=0.1") - kept(mixed, ""); };
+  // Dropout adds its mask, and its output if the product does not read a copy of the softmax anyway.
+  CHECK(added(MixedPrecision::autocast) == scores);
+  CHECK(added(MixedPrecision::half_gradients) == scores * (1 + 2));
+}
+
 TEST_CASE("stages under a framework that gathers blocks hold whole weights and gradients between micro-batches") {
   Assumptions by_units;
   by_units.gathers_units = true;
