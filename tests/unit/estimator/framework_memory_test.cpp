@@ -55,6 +55,12 @@ TEST_CASE("a framework that gathers whole blocks is expected to hold two of them
   // Two blocks of 40,000 bytes, in place of three quarters of one. Without units, the upper bound has the second one.
   CHECK((units.weights - layers.weights).value() == Approx(50000));
   CHECK(layers.uncertainty.value() - units.uncertainty.value() == Approx(50000 * (1 - 0.052)).epsilon(0.02));
+  // One device has copies of two blocks in half precision.
+  Plan alone = sharded_plan();
+  alone.mesh.set(Axis::data, 1);
+  alone.zero_stage = 0;
+  alone.precision = Precision::bf16;
+  CHECK((EightBlocks(by_units).memory(alone).weights - EightBlocks({}).memory(alone).weights).value() == Approx(2 * 20000));
   Plan kept = sharded_plan();
   kept.reshard = false;
   // A rank has its shard of 20,000 weights in addition to the gathered ones.
