@@ -444,6 +444,9 @@ ModelFacts facts_of(const Model& model) {
   for (const RecomputeModules each : facts.modules) facts.has_modules.add(each);
   for (const Layer& layer : model.layers) facts.has_attention = facts.has_attention || layer.operation->is_attention();
   for (const Layer& layer : model.layers) facts.attends = facts.attends || attends(*layer.operation);
+  for (const Layer& layer : model.layers) {
+    if (layer.operation->is_attention()) facts.widens_logits = layer.operation->attribute_values().flag("causal", false);
+  }
   facts.kind = network_kind(model, facts.experts > 1);
   const bool is_unique = model.family.empty() && find_in_catalogue(model) != nullptr;
   facts.family = is_unique ? find_in_catalogue(model)->name : model.family;

@@ -174,11 +174,15 @@ Bytes more_attention_inputs(const ShardContext& context, const LayerShard& shard
 }
 
 /// Changes the memory of a loss in half precision to that of the framework's cross entropy. `widening`: bytes of an element
-/// in fp32, divided by its bytes in half precision.
-void add_wide_loss(CrossEntropy kind, double widening, ShardMemory& memory) {
+/// in fp32, divided by its bytes in half precision. `widens`: whether operators compute in fp32.
+void add_wide_loss(CrossEntropy kind, double widening, bool widens, ShardMemory& memory) {
   const Bytes wide = memory.scratch_backward * widening;
   switch (kind) {
     case CrossEntropy::operators:
+      if (!widens) {
+        memory.own -= wide - memory.scratch_backward;
+        break;
+      }
       // Forward copies the input to fp32. Backward converts the second of two fp32 gradients.
       memory.scratch_forward = wide;
       memory.scratch_backward = wide * 2.0;
@@ -234,7 +238,8 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
   memory.scratch_forward = scratch(Pass::forward);
   memory.scratch_backward = scratch(Pass::backward_data);
   if (is_mixed(context.plan.precision) && operation.type() == "loss")
-    add_wide_loss(context.assumptions.cross_entropy, wide_bytes / item, memory);
+    add_wide_loss(context.assumptions.cross_entropy, wide_bytes / item,
+                  context.facts.widens_logits || casts(context.plan, context.assumptions), memory);
   const Bytes converted(weights_to_convert(context, shard) * item);
   memory.scratch_forward += converted;
   memory.scratch_backward += converted;

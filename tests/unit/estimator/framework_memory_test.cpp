@@ -126,6 +126,27 @@ TEST_CASE("autocast keeps the softmax in fp32, and in half precision what the ne
   CHECK(added(MixedPrecision::half_gradients) == scores * (1 + 2));
 }
 
+TEST_CASE("only decoders and autocast convert logits to fp32 for a loss of operators") {
+  const auto kept = [](std::string_view model, MixedPrecision mixed) {
+    Assumptions assumptions;
+    assumptions.mixed_precision = mixed;
+    const OwnedJob owned(load_model(std::string(model) + "@layers=2@hidden=64@heads=4@vocabulary=1000@tokens=32@dropout=0"),
+                         nodes_of_four(), assumptions, 1000, std::nullopt, Precision::bf16, Optimizer::adam);
+    CHECK(owned.facts.widens_logits == (model == "gpt2"));
+    Plan plan;
+    plan.precision = Precision::bf16;
+    const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), {});
+    const LayerCostTable costs(owned.job, plan, kinds);
+    return costs.memory(static_cast<int>(owned.model.layers.size()) - 1).kept[0].value();
+  };
+  using enum MixedPrecision;
+  // BERT's loss also reads the 64 elements of the pooler.
+  const double logits = 32 * 1000;
+  CHECK(kept("bert-base", pure) == (logits + 64) * 2);
+  CHECK(kept("bert-base", autocast) == (logits + 64) * 4);
+  CHECK(kept("gpt2", pure) == logits * 4);
+}
+
 TEST_CASE("stages under a framework that gathers blocks hold whole weights and gradients between micro-batches") {
   Assumptions by_units;
   by_units.gathers_units = true;
