@@ -18,7 +18,7 @@ bool MemoryCase::is_wrong() const {
 
 std::optional<Bytes> MemoryCase::figure() const {
   if (!predicted) return std::nullopt;
-  const MemoryBreakdown& memory = predicted->memory;
+  const MemoryBreakdown& memory = predicted->measured;
   if (run.quantity == "memory_allocated_gib") return memory.allocated();
   // The allocator returns cached segments before it fails.
   const Bytes outside = memory.context + memory.outside_buffers;

@@ -12,6 +12,7 @@
 #include "calibration/inputs/plan_degrees.hpp"
 #include "core/error.hpp"
 #include "estimator/layers/host_launches.hpp"
+#include "estimator/memory/memory_timeline.hpp"
 #include "estimator/step/step_sensitivity.hpp"
 #include "model_zoo/files/bundled_name.hpp"
 #include "model_zoo/files/load_model.hpp"
@@ -309,7 +310,18 @@ std::variant<MemoryPrediction, Unpredictable> RunPredictor::predict_memory(const
   const ModelFacts& facts = job->facts;
   const bool has_sequences = study->model().input.sequence;
   const bool has_adapters = has_sequences && facts.trained_parameters < facts.parameters;
+  MemoryBreakdown measured = estimate.memory;
+  if (!run.stage.empty() && !job->assumptions.memory_reuse) {
+    const Plan& plan = estimate.plan;
+    const int stage = run.stage == "last" ? plan.mesh[Axis::pipeline] - 1 : 0;
+    measured = estimator->memories().memory(plan, estimator->stages(plan), stage);
+    TimelineOptions options;
+    options.details = false;
+    if (!plan.offload_activations)
+      measured.peak_reserved = memory_timeline(estimator->stage(plan, stage), options).peak_reserved;
+  }
   return MemoryPrediction{estimate.memory,
+                          measured,
                           verdict_of(estimate.memory, job->machine.device.memory),
                           job->machine.device.memory,
                           has_sequences,

@@ -57,7 +57,8 @@ const std::vector<std::string_view>& known_columns() {
                                       "quality",
                                       "includes_io",
                                       "n_samples_averaged",
-                                      "first_predicted"};
+                                      "first_predicted",
+                                      "stage"};
     for (const std::string_view key : setting_keys(has_column)) all.push_back(key);
     for (const PlanChoiceRow& row : plan_choices()) all.push_back(row.key);
     return all;
@@ -150,6 +151,8 @@ class RowReader {
     }
     if (std::find(known_quantities.begin(), known_quantities.end(), run.quantity) == known_quantities.end())
       fail("quantity", fmt::format("unknown quantity {}", quote(run.quantity)), suggest(run.quantity, known_quantities));
+    if (!run.stage.empty() && run.stage != "first" && run.stage != "last")
+      fail("stage", fmt::format("unknown stage {}", quote(run.stage)), "write first or last, or leave the cell empty");
   }
   [[nodiscard]] double required_value() const {
     const std::size_t column = table_.column("value");
@@ -280,6 +283,7 @@ MeasuredRun read_run(const CsvTable& table, std::size_t row, const std::string& 
   run.notes = cells.text("notes");
   run.includes_io = cells.text("includes_io");
   run.quality = cells.text("quality");
+  run.stage = cells.text("stage");
   run.origin = fmt::format("{}:{}", origin, table.line(row));
   cells.check_names(run);
   return run;
@@ -345,6 +349,7 @@ CellView cell_of(const MeasuredRun& run, std::string_view column) {
   if (column == "source_file") return text(run.source_file);
   if (column == "notes") return text(run.notes);
   if (column == "includes_io") return text(run.includes_io);
+  if (column == "stage") return text(run.stage);
   return text(run.quality);
 }
 

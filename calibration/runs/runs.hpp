@@ -38,6 +38,7 @@ struct MeasuredRun {
   std::optional<double> first_predicted;
   std::optional<double> samples_averaged;
   std::string source_file, notes, includes_io, quality;
+  std::string stage;   ///< whose memory was measured: `first` or `last`; empty: the fullest
   std::string origin;  ///< `runs.csv:17`
   friend auto operator<=>(const MeasuredRun&, const MeasuredRun&) = default;
 };

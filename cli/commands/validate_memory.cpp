@@ -78,7 +78,7 @@ Json json_of_cases(const std::vector<MemoryCase>& cases) {
   return json_list(cases, [](const MemoryCase& one) -> Json {
     const bool known = one.predicted.has_value();
     const auto bytes = [&](Bytes value) { return known ? Json(value.value()) : Json(nullptr); };
-    const MemoryBreakdown memory = known ? one.predicted->memory : MemoryBreakdown{};
+    const MemoryBreakdown memory = known ? one.predicted->measured : MemoryBreakdown{};
     return {{"model", one.run.model},
             {"kind", kind_of(one)},
             {"set", one.run.set},
@@ -88,7 +88,7 @@ Json json_of_cases(const std::vector<MemoryCase>& cases) {
             {"allocated_bytes", bytes(memory.allocated())},
             {"reserved_bytes", bytes(memory.peak_reserved)},
             {"total_bytes", bytes(memory.total())},
-            {"upper_bound_bytes", bytes(memory.upper_bound())},
+            {"upper_bound_bytes", bytes(known ? one.predicted->memory.upper_bound() : Bytes{})},
             {"device_bytes", known ? Json(one.predicted->device.value()) : Json(nullptr)},
             {"verdict", known ? Json(to_string(one.predicted->verdict)) : Json(nullptr)},
             {"wrong", one.is_wrong()},

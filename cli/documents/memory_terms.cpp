@@ -90,9 +90,11 @@ class TermsMaker {
                   plan_.zero_stage >= 3 && plan_.reshard && !each_.is_whole);
     }
     if (each_.shard > 0) {
+      const bool is_frozen =
+          study_.assumptions().mixed_precision == MixedPrecision::half_gradients && counts_.trained < counts_.all;
       add(MemoryItem::weights,
-          fmt::format("the rank's shard: {} × {} / {} ranks", parameters_text(counts_.all), bytes_each(each_.shard),
-                      plan_.shards()),
+          fmt::format("{}: {} × {} / {} ranks", is_frozen ? "frozen weights, whose shards are in fp32" : "the rank's shard",
+                      parameters_text(counts_.all), bytes_each(each_.shard), plan_.shards()),
           Bytes(counts_.all * each_.shard / plan_.shards()));
     }
     if (plan_.second_shards() > 0) {

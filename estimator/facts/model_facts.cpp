@@ -340,9 +340,10 @@ ModelFacts facts_of(const Model& model) {
     facts.window.push_back(layer.operation->window());
     facts.kept.push_back(kept_of(facts, is_part_frozen, i));
     const Kept& kept = facts.kept.back();
-    // If a layer overwrites its input and also keeps it for backward, frameworks copy the input.
-    const bool shares =
-        !layer.inputs.empty() && (layer.operation->is_view() || (layer.operation->in_place() && !kept.input));
+    // If a layer overwrites its input and also keeps it for backward, frameworks copy the input. A slice keeps the whole
+    // tensor in memory.
+    const bool is_view = layer.operation->is_view() || layer.operation->type() == "slice";
+    const bool shares = !layer.inputs.empty() && (is_view || (layer.operation->in_place() && !kept.input));
     const int producer = shares ? layer.inputs.front() : static_cast<int>(i);
     facts.storage.push_back(shares && producer >= 0 ? facts.storage[static_cast<std::size_t>(producer)] : producer);
     if (kept.output) facts.output_kept[i] = facts.output_kept_cast[i] = true;
@@ -443,6 +444,9 @@ ModelFacts facts_of(const Model& model) {
   for (const RecomputeModules each : facts.modules) facts.has_modules.add(each);
   for (const Layer& layer : model.layers) facts.has_attention = facts.has_attention || layer.operation->is_attention();
   for (const Layer& layer : model.layers) facts.attends = facts.attends || attends(*layer.operation);
+  for (const Layer& layer : model.layers) {
+    if (layer.operation->is_attention()) facts.widens_logits = layer.operation->attribute_values().flag("causal", false);
+  }
   facts.kind = network_kind(model, facts.experts > 1);
   const bool is_unique = model.family.empty() && find_in_catalogue(model) != nullptr;
   facts.family = is_unique ? find_in_catalogue(model)->name : model.family;

@@ -151,10 +151,13 @@ struct ModelFacts {
   int like_blocks = 0;
   /// The number of blocks if at least three quarters of the blocks have equal layers, else 0.
   int similar_blocks = 0;
-  std::vector<double> blocks_before;      ///< for each layer, and after the last one: the number of blocks that start before
-  bool repeats_keys = false;              ///< whether an attention has fewer heads of keys than of queries
-  bool has_attention = false;             ///< whether a layer has the attention that selective recomputation repeats
-  bool attends = false;                   ///< whether any layer has attention, also within windows of an image
+  std::vector<double> blocks_before;  ///< for each layer, and after the last one: the number of blocks that start before
+  bool repeats_keys = false;          ///< whether an attention has fewer heads of keys than of queries
+  bool has_attention = false;         ///< whether a layer has the attention that selective recomputation repeats
+  bool attends = false;               ///< whether any layer has attention, also within windows of an image
+  /// Whether the model's code converts the logits to fp32 for the loss, as transformers does for decoders alone
+  /// [transformers/loss/loss_utils.py, ForCausalLMLoss; modeling_bert.py and modeling_t5.py pass them as they are].
+  bool widens_logits = true;
   std::string kind, family;               ///< network_kind(); the family, or the name of a bundled model without one
   std::vector<RecomputeModules> modules;  ///< for each layer, the modules that the layer belongs to (module_layers)
   RecomputeModules has_modules;           ///< the modules that any layer belongs to

@@ -120,6 +120,20 @@ bool shards_masters(const Plan& plan, const Assumptions& assumptions) {
          plan.shards() > 1;
 }
 
+/// Returns the bytes of a frozen weight in the rank's fp32 shard, in addition to the half-precision weight: FSDP shards all
+/// weights in the precision in which they were created, and converts only what it gathers [PyTorch,
+/// torch/distributed/fsdp/api.py, MixedPrecision, param_dtype].
+double frozen_master_bytes(const Plan& plan, const Assumptions& assumptions, bool is_whole) {
+  const bool is_half = plan.precision == Precision::fp16 || plan.precision == Precision::bf16;
+  if (!assumptions.gathers_units || !is_half || assumptions.mixed_precision != MixedPrecision::half_gradients) return 0;
+  if (assumptions.base || assumptions.master_weights || streams_weights(plan)) return 0;
+  constexpr double half_bytes = 2, wide_bytes = 4;
+  const bool is_alone = plan.mesh.replicas() == 1;
+  if (!is_alone && plan.zero_stage < 2) return half_bytes * plan.shards();
+  // Weights that are gathered a block at a time count half of their shard's bytes.
+  return is_alone || (plan.zero_stage >= 3 && plan.reshard && !is_whole) ? wide_bytes - half_bytes : wide_bytes;
+}
+
 }  // namespace
 
 ParameterBytes parameter_bytes(const ModelFacts& facts, const Plan& plan, const Assumptions& assumptions) {
@@ -155,6 +169,7 @@ ParameterBytes parameter_bytes(const ModelFacts& facts, const Plan& plan, const 
   if (assumptions.gathers_units && is_gathered && plan.shards() > 1 && !shards_masters(plan, assumptions) &&
       !streams_weights(plan))
     bytes.shard = bytes.weight;
+  if (frozen > 0) bytes.shard += frozen_master_bytes(plan, assumptions, bytes.is_whole) * frozen / facts.parameters;
   return bytes;
 }
 

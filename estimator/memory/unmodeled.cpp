@@ -64,7 +64,10 @@ Bytes most_gathered(const StageOf& stage) {
   const ModelFacts& facts = stage.job.facts;
   const double ranks = plan.zero_stage >= 3 ? plan.shards() : 1.0;
   const bool streams = streams_weights(plan);
-  if (!streams && (ranks <= 1 || !plan.reshard || holds_whole(plan, assumptions))) return {};
+  // On one device, FSDP converts the weights of the units that others would gather.
+  const bool converts = assumptions.gathers_units && plan.mesh.devices() == 1 && is_mixed(plan.precision) &&
+                        assumptions.mixed_precision == MixedPrecision::half_gradients && !assumptions.base;
+  if (!streams && !converts && (ranks <= 1 || !plan.reshard || holds_whole(plan, assumptions))) return {};
   const bool has_base = assumptions.base.has_value();
   const bool has_scales = has_base && (assumptions.base == BaseWeights::nf4 || assumptions.base == BaseWeights::nf4_double);
   constexpr double code_of_nf4 = 0.5;

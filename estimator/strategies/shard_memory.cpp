@@ -174,11 +174,15 @@ Bytes more_attention_inputs(const ShardContext& context, const LayerShard& shard
 }
 
 /// Changes the memory of a loss in half precision to that of the framework's cross entropy. `widening`: bytes of an element
-/// in fp32, divided by its bytes in half precision.
-void add_wide_loss(CrossEntropy kind, double widening, ShardMemory& memory) {
+/// in fp32, divided by its bytes in half precision. `widens`: whether operators compute in fp32.
+void add_wide_loss(CrossEntropy kind, double widening, bool widens, ShardMemory& memory) {
   const Bytes wide = memory.scratch_backward * widening;
   switch (kind) {
     case CrossEntropy::operators:
+      if (!widens) {
+        memory.own -= wide - memory.scratch_backward;
+        break;
+      }
       // Forward copies the input to fp32. Backward converts the second of two fp32 gradients.
       memory.scratch_forward = wide;
       memory.scratch_backward = wide * 2.0;
@@ -218,10 +222,11 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
       whole.batch_statistics > 0) {
     const Kept local = operation.kept(shard.inputs, shard.output);
     const double masks = local.mask_items + (on_processor ? (noise_bytes - 1) * local.noise_items : 0.0);
-    // Autocast's softmax writes scores in fp32, and the following matrix product converts them.
-    const bool scores = casts(context.plan, context.assumptions) && context.facts.autocast.reads_half[context.index()];
-    const double extra_bytes = scores ? 4 + item : item;
-    memory.own = Bytes((masks + local.extra_items * extra_bytes) * shard.samples);
+    // Autocast's softmax writes fp32, and the following matrix product converts it. With dropout between both, the product
+    // converts what dropout writes, which is among the extra elements.
+    const double softmax = casts(context.plan, context.assumptions) ? local.softmax_items : 0;
+    const double converted = local.noise_items > 0 ? softmax : 0;
+    memory.own = Bytes((masks + (local.extra_items - converted) * item + softmax * wide_bytes) * shard.samples);
     memory.own += kept_by_operators(context, shard, local) + copies_of_adapters(context, shard, local);
     memory.statistics = Bytes((local.statistics * shard.samples + local.batch_statistics) * statistic_bytes);
   }
@@ -233,7 +238,8 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
   memory.scratch_forward = scratch(Pass::forward);
   memory.scratch_backward = scratch(Pass::backward_data);
   if (is_mixed(context.plan.precision) && operation.type() == "loss")
-    add_wide_loss(context.assumptions.cross_entropy, wide_bytes / item, memory);
+    add_wide_loss(context.assumptions.cross_entropy, wide_bytes / item,
+                  context.facts.widens_logits || casts(context.plan, context.assumptions), memory);
   const Bytes converted(weights_to_convert(context, shard) * item);
   memory.scratch_forward += converted;
   memory.scratch_backward += converted;

@@ -255,7 +255,8 @@ class Attention final : public Operation {
     const double masks = drops ? scores : 0;
     // If scores are capped, backward also needs the hyperbolic tangents.
     const double tensors = 1 + (drops ? 1 : 0) + (s_.soft_cap ? 1 : 0);
-    return {.input = true, .mask_items = masks, .extra_items = tensors * scores, .noise_items = masks};
+    return {
+        .input = true, .mask_items = masks, .extra_items = tensors * scores, .softmax_items = scores, .noise_items = masks};
   }
   /// The unfused operators are QKᵀ, its scaling, its mask, the softmax and the softmax's dropout,
   /// and the gradients of all of these.

@@ -120,6 +120,8 @@ struct Kept {
   bool output = false;     ///< whether backward needs the output tensor
   double mask_items = 0;   ///< elements of one byte, such as a dropout mask or pooling indices
   double extra_items = 0;  ///< elements in the precision of activations, such as attention scores
+  double softmax_items =
+      0;                   ///< part of `extra_items` that a softmax writes and a matrix product, or dropout before it, reads
   double noise_items = 0;  ///< part of `mask_items` that a CPU stores as factors of 4 bytes, as for dropout
   /// Elements of 4 bytes in any precision, such as mean and inverse deviation of a position, or of a
   /// sample's group of channels.

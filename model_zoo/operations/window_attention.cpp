@@ -178,8 +178,18 @@ class WindowAttention final : public Operation {
   // The estimator does not split this operation spatially. Borders of tiles would have to be borders of windows, and shifted
   // windows wrap around the edges of the whole image.
   Divisible divisible() const override { return {.channelwise = true, .channel_units = heads_}; }
-  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
-    return {.input = true, .extra_items = score_items(output)};
+  Kept kept(std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    const double scores = score_items(output);
+    Kept kept{.input = true, .extra_items = scores, .softmax_items = scores};
+    if (settings_.positions == Positions::perceptron) {
+      // Unit queries and keys, and values, are copies; lengths and their bounds are statistics. A trained factor multiplies
+      // the cosines. The factor, the perceptron's hidden features, and the sigmoids of its biases belong to no sample.
+      const double heads = real(heads_);
+      kept.extra_items += scores + items(inputs.front());
+      kept.statistics = 2 * 2 * heads * real(padded_positions(output));
+      kept.batch_statistics = real(perceptron_features * relative_positions()) + heads * (real(area() * area()) + 1);
+    }
+    return kept;
   }
   double scratch_items(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     if (pass == Pass::forward) return score_items(output);

@@ -168,10 +168,10 @@ std::optional<BaseWeights> configured_base(const Configuration& configuration, c
   if (!base.empty()) return enum_named(base_weights_names, base);
   const std::string loaded = configuration.word(ConfigField::loaded);
   if (!configuration.format->loads_half && loaded != "half") return std::nullopt;
-  // DeepSpeed and FSDP convert the weights to the precision of the training.
+  // DeepSpeed converts the weights to the precision of the training. FSDP keeps shards as they were loaded.
   const std::string kind = configuration.word(ConfigField::distributed_type);
-  const bool is_plain = (kind.empty() || kind == "ddp" || kind == "none") && !configuration.says(PlanChoice::zero);
-  if (is_plain && loaded == "full") {
+  const bool converts = kind == "deepspeed" || kind == "megatron";
+  if (!converts && loaded == "full") {
     if (!configuration.writes(ConfigField::loaded))
       warnings.push_back(fmt::format("{} does not give the precision of the loaded weights: {} loads them in fp32",
                                      quote(configuration.file), configuration.format->name));

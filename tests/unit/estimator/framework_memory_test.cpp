@@ -55,6 +55,12 @@ TEST_CASE("a framework that gathers whole blocks is expected to hold two of them
   // Two blocks of 40,000 bytes, in place of three quarters of one. Without units, the upper bound has the second one.
   CHECK((units.weights - layers.weights).value() == Approx(50000));
   CHECK(layers.uncertainty.value() - units.uncertainty.value() == Approx(50000 * (1 - 0.052)).epsilon(0.02));
+  // One device has copies of two blocks in half precision.
+  Plan alone = sharded_plan();
+  alone.mesh.set(Axis::data, 1);
+  alone.zero_stage = 0;
+  alone.precision = Precision::bf16;
+  CHECK((EightBlocks(by_units).memory(alone).weights - EightBlocks({}).memory(alone).weights).value() == Approx(2 * 20000));
   Plan kept = sharded_plan();
   kept.reshard = false;
   // A rank has its shard of 20,000 weights in addition to the gathered ones.
@@ -76,6 +82,69 @@ TEST_CASE("shards of weights in fp32 are the master copies, and count once") {
   CHECK(parameter_bytes(layers.facts, plan, layers.assumptions).gradient == 2);
   plan.reshard = false;
   CHECK(units.memory(plan).optimizer.value() == Approx(20000 * 12));
+}
+
+TEST_CASE("frozen weights whose shards are gathered in half precision stay in fp32") {
+  Assumptions by_units;
+  by_units.gathers_units = true;
+  ModelFacts facts;
+  facts.parameters = 1000;
+  facts.trained_parameters = 250;
+  Plan plan = sharded_plan();
+  plan.precision = Precision::bf16;
+  const auto shard = [&] { return parameter_bytes(facts, plan, by_units).shard; };
+  // Three of four weights are frozen: 2 bytes of each count as weights if blocks are gathered one by one, else none.
+  CHECK(shard() == 0.75 * 2);
+  plan.reshard = false;
+  CHECK(shard() == 0.75 * 4);
+  plan.zero_stage = 0;
+  CHECK(shard() / plan.shards() == 0.75 * 2);
+  plan.mesh.set(Axis::data, 1);
+  CHECK(shard() == 0.75 * 2);
+  by_units.base = BaseWeights::half;
+  CHECK(shard() == 0);
+  by_units = {};
+  CHECK(shard() == 0);
+}
+
+TEST_CASE("autocast keeps the softmax in fp32, and in half precision what the next product reads") {
+  const auto kept = [](MixedPrecision mixed, std::string_view dropout) {
+    Assumptions assumptions;
+    assumptions.mixed_precision = mixed;
+    const OwnedJob owned(load_model("bert-base@layers=2@hidden=64@heads=4@vocabulary=100@tokens=32@fused=no@dropout=0" +
+                                    std::string(dropout)),
+                         nodes_of_four(), assumptions, 1000, std::nullopt, Precision::bf16, Optimizer::adam);
+    Plan plan;
+    plan.precision = Precision::bf16;
+    const Estimator estimator(owned.job);
+    return pass_peaks(estimator.stage(plan, 0)).earlier[MemoryItem::activations].value();
+  };
+  const double scores = 2 * 4 * 32 * 32;
+  const auto added = [&](MixedPrecision mixed) { return kept(mixed, "@attention_dropout=0.1") - kept(mixed, ""); };
+  // Dropout adds its mask, and its output if the product does not read a copy of the softmax anyway.
+  CHECK(added(MixedPrecision::autocast) == scores);
+  CHECK(added(MixedPrecision::half_gradients) == scores * (1 + 2));
+}
+
+TEST_CASE("only decoders and autocast convert logits to fp32 for a loss of operators") {
+  const auto kept = [](std::string_view model, MixedPrecision mixed) {
+    Assumptions assumptions;
+    assumptions.mixed_precision = mixed;
+    const OwnedJob owned(load_model(std::string(model) + "@layers=2@hidden=64@heads=4@vocabulary=1000@tokens=32@dropout=0"),
+                         nodes_of_four(), assumptions, 1000, std::nullopt, Precision::bf16, Optimizer::adam);
+    CHECK(owned.facts.widens_logits == (model == "gpt2"));
+    Plan plan;
+    plan.precision = Precision::bf16;
+    const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), {});
+    const LayerCostTable costs(owned.job, plan, kinds);
+    return costs.memory(static_cast<int>(owned.model.layers.size()) - 1).kept[0].value();
+  };
+  using enum MixedPrecision;
+  // BERT's loss also reads the 64 elements of the pooler.
+  const double logits = 32 * 1000;
+  CHECK(kept("bert-base", pure) == (logits + 64) * 2);
+  CHECK(kept("bert-base", autocast) == (logits + 64) * 4);
+  CHECK(kept("gpt2", pure) == logits * 4);
 }
 
 TEST_CASE("stages under a framework that gathers blocks hold whole weights and gradients between micro-batches") {

@@ -202,6 +202,14 @@ TEST_CASE("window attention has two products for each pair of positions in a win
   // A perceptron with 512 hidden features reads rows and columns, and each head has a column of it and a factor.
   const Layer cosine = layer_of(image, "  - window_attention: {heads: 2, window: 3x4, positions: perceptron}\n");
   CHECK(cosine.operation->biases(cosine.input_shapes, cosine.output_shape) == 2 * 512 + 512 + 2 * 512 + 2);
+  // Backward also needs the cosines, unit queries and keys, a copy of the values, and two lengths of each query and key;
+  // once for all samples the hidden features of 5 by 7 offsets, and each head's sigmoids and factor.
+  const Kept plain = layer.operation->kept(layer.input_shapes, layer.output_shape),
+             turned = cosine.operation->kept(cosine.input_shapes, cosine.output_shape);
+  CHECK(turned.extra_items == 2 * plain.extra_items + static_cast<double>(cosine.input_shapes.front().items()));
+  CHECK(turned.softmax_items == plain.softmax_items);
+  CHECK(turned.statistics == 2 * 2 * 2 * 6 * 8);
+  CHECK(turned.batch_statistics == 5 * 7 * 512 + 2 * (12 * 12 + 1));
   // Windows of 4 by 4 fill 6 by 8 up to 8 by 8 positions of 4 channels.
   const Layer padded = layer_of(image, "  - window_attention: {heads: 2, window: 4, positions: none, padded: yes}\n");
   CHECK(padded.operation->macs(padded.input_shapes, padded.output_shape) ==
