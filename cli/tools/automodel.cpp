@@ -27,7 +27,7 @@ constexpr auto doubled = argument_words("true=nf4-double", "false=");
 constexpr auto eight_bits = argument_words("true=int8", "false=");
 constexpr auto packed = argument_words("0=", "*=*");
 constexpr auto attentions =
-    argument_words("sdpa=fused", "flash_attention_2=fused", "te=fused", "flex=fused", "eager=unfused");
+    argument_words("sdpa=fused", "flash_attention_2=flash2", "te=fused", "flex=fused", "eager=unfused");
 
 // The gate without a router gives a token consecutive experts [components/moe/layers.py, FakeBalancedGate].
 constexpr auto gates = argument_words("true=consecutive", "false=");

@@ -18,7 +18,7 @@ constexpr auto plugins = argument_words("axolotl.integrations.cut_cross_entropy.
 constexpr auto fused = argument_words("true=fused", "false=");
 constexpr auto eager = argument_words("true=unfused", "false=");
 constexpr auto attentions =
-    argument_words("eager=unfused", "sdpa=fused", "flash_attention_2=fused", "flash_attention_3=fused",
+    argument_words("eager=unfused", "sdpa=fused", "flash_attention_2=flash2", "flash_attention_3=flash3",
                    "flex_attention=fused", "xformers=fused", "sage=fused", "*flash*=fused");
 constexpr auto adapters = argument_words("lora=lora", "qlora=lora", "=none");
 // Double quantization is on by default [src/axolotl/loaders/model.py, bnb_4bit_use_double_quant].

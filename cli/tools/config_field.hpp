@@ -50,7 +50,7 @@ enum class ConfigField {
   tied,             ///< yes or no: embedding and output layer share their weights
   hidden_dropout,
   attention_dropout,
-  attention,       ///< attention kernels: fused or unfused
+  attention,       ///< attention kernels: fused, unfused, flash2 or flash3
   implementation,  ///< fused or unfused; used if `attention` is not given
   parallel,        ///< yes: attention and MLP of a block have the same input
   latent,          ///< yes: multi-head latent attention

@@ -128,7 +128,7 @@ constexpr auto precisions = argument_words("true=bf16", "false=fp32");
 constexpr auto recomputed = argument_words("true=full", "false=none");
 constexpr auto kinds = argument_words("fsdp2=fsdp", "fsdpturbo>fsdp", "deepspeed=deepspeed");
 constexpr auto exchanges = argument_words("ulysses=ulysses");
-constexpr auto attentions = argument_words("sdpa=fused", "flash_attention_2=fused", "eager=unfused");
+constexpr auto attentions = argument_words("sdpa=fused", "flash_attention_2=flash2", "eager=unfused");
 constexpr auto quantized = argument_words("4=nf4", "8=int8");
 constexpr auto optimizers = argument_words("muon=muon", "adamw=adamw");
 

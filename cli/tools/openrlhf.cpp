@@ -9,7 +9,7 @@ namespace openrlhf_tables {
 // have no dots.
 constexpr auto precisions = argument_words("bf16=bf16", "fp16=fp16");
 constexpr auto attentions =
-    argument_words("flash_attention_2=fused", "flash_attention_3=fused", "sdpa=fused", "eager=unfused", "*flash*=fused");
+    argument_words("flash_attention_2=flash2", "flash_attention_3=flash3", "sdpa=fused", "eager=unfused", "*flash*=fused");
 constexpr auto optimizers = argument_words("adam=adamw", "muon=muon");
 
 constexpr auto shared_rows = std::to_array<ArgumentRow>({

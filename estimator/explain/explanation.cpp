@@ -14,6 +14,7 @@
 #include "estimator/step/input.hpp"
 #include "estimator/step/step_of.hpp"
 #include "estimator/step/tasks.hpp"
+#include "estimator/step/updates.hpp"
 
 namespace ddl {
 namespace {
@@ -95,9 +96,11 @@ class Explainer {
       share[Part::bubble] += task.time.time() * counts.bubble_runs;
       launches += task.launches * (stage == critical_.time ? micro_batches_ : 1.0);
     }
-    if (is_held_by(critical_.weight_update, stage))
-      share[Part::weight_update] =
-          plan_.zero_stage >= 1 ? own[LayerTime::sharded_update] * plan_.shard_copies() : own[LayerTime::update];
+    if (const int rank = critical_.weight_update; is_held_by(rank, stage)) {
+      // What else counts as update, as copies of gradients, is distributed like the exchange of gradients.
+      const Seconds more = whole[Part::weight_update] - optimizer_time(plan_, held_costs(costs_, plan_, firsts_, rank));
+      share[Part::weight_update] = optimizer_time(plan_, own) + max(Seconds{}, more) * share_of_gradients(own, rank);
+    }
     if (is_held_by(critical_.gradient_exchange, stage))
       share[Part::gradient_exchange] = whole[Part::gradient_exchange] * share_of_gradients(own, critical_.gradient_exchange);
     if (critical_.transfer > 0 && layer.layer == first_of(critical_.transfer)) share[Part::pipeline] = whole[Part::pipeline];
@@ -105,8 +108,7 @@ class Explainer {
       share[Part::input] = whole[Part::input];
       share[Part::waiting] += whole[Part::waiting] - estimate().host_waiting - waiting_of_tasks();
     }
-    // Waiting for the host is distributed by the number of launches. In the stage that determines the time, a launch counts
-    // once for each of the S micro-batches. In the other stages, a launch counts once.
+    // Waiting for the host is distributed by launches, which count S times in the stage that determines the time.
     if (estimate().host_waiting.value() > 0) host_waiting = estimate().host_waiting * (launches / launches_);
     share[Part::waiting] += host_waiting;
     return share;
@@ -131,8 +133,7 @@ class Explainer {
     return sum;
   }
 
-  /// Returns whether ranks of stage `rank` hold the parameters of `stage`: their own stage or, with
-  /// DualPipe, the mirror stage.
+  /// Returns whether ranks of stage `rank` hold the parameters of `stage`: its own or, with DualPipe, the mirror stage's.
   [[nodiscard]] bool is_held_by(int rank, int stage) const {
     const bool two_parts = order_of(plan_.schedule).keeps_two_parts && step_.stages > 1;
     return stage == rank || (two_parts && stage == step_.stages - 1 - rank);
@@ -140,10 +141,9 @@ class Explainer {
 
   [[nodiscard]] int first_reader() const {
     const auto& layers = job_.facts.model->layers;
-    const auto reads = [](const Layer& layer) {
+    const auto found = std::find_if(layers.begin(), layers.end(), [](const Layer& layer) {
       return std::find(layer.inputs.begin(), layer.inputs.end(), -1) != layer.inputs.end();
-    };
-    const auto found = std::find_if(layers.begin(), layers.end(), reads);
+    });
     return found == layers.end() ? 0 : static_cast<int>(found - layers.begin());
   }
 

@@ -80,8 +80,10 @@ inline constexpr EnumNames<Fusing> fusing_names{"none", "half", "all", "residual
 enum class CompositeKernels {
   fused,      ///< one kernel for the formula
   operators,  ///< one kernel for each operator, as in eager mode
+  /// also one kernel for each operator of layer norms, softmaxes and dropouts, which TensorFlow 1 composes
+  all_operators,
 };
-inline constexpr EnumNames<CompositeKernels> composite_names{"fused", "operators"};
+inline constexpr EnumNames<CompositeKernels> composite_names{"fused", "operators", "all-operators"};
 
 /// Which thread blocks sum the gradients of a layer norm's scale and shift [PyTorch,
 /// aten/src/ATen/native/cuda/layer_norm_kernel.cu, GammaBetaBackwardCUDAKernel; pytorch/pytorch#147773].
@@ -251,6 +253,8 @@ struct Assumptions {
   bool keeps_gathered = false;
   /// Whether ZeRO-3 copies gathered weights to tensors of their own, and gradients to the message of a scatter.
   bool copies_gathered = false;
+  /// Whether ranks that keep whole weights copy gradients to the message of an Allreduce, and sums back from it.
+  bool copies_gradients = false;
   std::optional<GradientSums> gradient_sums;  ///< unset: the precision in which gradients are stored
   CrossEntropy cross_entropy = CrossEntropy::operators;
   MemoryFormat memory_format = MemoryFormat::channels_last;

@@ -73,6 +73,18 @@ std::span<const double> rotary_operators(Pass pass) {
   return pass == Pass::forward ? std::span<const double>(forward) : data;
 }
 
+/// The same for a layer norm of TensorFlow 1. Forward: mean, squared difference, its mean, inv = rsqrt·scale, x·inv,
+/// mean·inv, shift - mean·inv, and the sum. Backward-data has the gradients of both factors of each product (those of the
+/// small ones are sums), of the mean and of the variance, and the sums of the four gradients of x. Backward-weight sums the
+/// gradients of shift and, after a product, of scale.
+std::span<const double> layer_norm_operators(Pass pass) {
+  static constexpr std::array forward{1.0, 2.0, 1.0, 1.0, 3.0, 2.0, 2.0, 3.0};
+  static constexpr std::array data{3.0, 3.0, 2.0, 3.0, 1.0, 2.0, 3.0, 2.0, 1.0, 1.0, 2.0, 2.0, 2.0, 3.0, 1.0, 2.0, 4.0};
+  static constexpr std::array weight{1.0, 2.0, 1.0};
+  if (pass == Pass::backward_weight) return weight;
+  return pass == Pass::forward ? std::span<const double>(forward) : data;
+}
+
 /// Returns whether PyTorch would choose persistent kernels for an LSTM [PyTorch, aten/src/ATen/native/cudnn/RNN.cpp,
 /// get_algo and the conditions that it calls]. Other frameworks are taken to choose alike. Packed sequences, for which
 /// PyTorch never chooses them, are not known to the model.
@@ -184,6 +196,42 @@ std::vector<Work> with_operators(std::vector<Work> kernels, const Operation& ope
   kernels.front().activation_items = operators.front() * items;
   for (const double moved : operators.subspan(1))
     kernels.push_back({.activation_items = moved * items, .is_separate = true, .kind = KernelKind::elementwise});
+  return kernels;
+}
+
+std::vector<Work> with_composed_layers(std::vector<Work> kernels, const Operation& operation, Pass pass, double items,
+                                       bool is_mixed) {
+  if (pass == Pass::update) return kernels;
+  const bool is_forward = pass == Pass::forward;
+  std::vector<Work> more;
+  const auto add = [&](std::span<const double> operators, double each) {
+    for (const double moved : operators)
+      more.push_back({.activation_items = moved * each, .is_separate = true, .kind = KernelKind::elementwise});
+  };
+  if (operation.type() == "norm" && operation.attribute_values().text("kind") == "layer" && kernels.size() == 1) {
+    const std::span<const double> operators = layer_norm_operators(pass);
+    kernels.front().activation_items = operators.front() * items;
+    add(operators.subspan(1), items);
+  }
+  // All kernels between the products of attention are in fp32 (with_wide_softmax widens the first ones).
+  const bool is_attention = operation.type() == "attention";
+  const double between = is_mixed && is_attention ? wide / 2 : 1;
+  for (Work& work : kernels) {
+    if (work.kernel_kind() == KernelKind::softmax) {
+      static constexpr std::array forward{1.0, 1.0};
+      static constexpr std::array backward{3.0, 1.0, 2.0};
+      const double scores = work.activation_items / (is_forward ? 2 : 3);
+      add(is_forward ? std::span<const double>(forward) : backward, between * scores);
+    } else if (work.kernel_kind() == KernelKind::dropout) {
+      // The kernel of PyTorch reads, writes, and keeps a mask of one byte. TensorFlow's last kernel multiplies by the mask.
+      constexpr double fused = 2.5, mask = 0.25, product = 3, scaling = 2;
+      const double each = work.activation_items / fused;
+      work.activation_items = product * each;
+      add(std::array{scaling}, between * each);
+      if (is_forward) add(std::array{1.0, 1 + mask, mask + 1}, (is_mixed ? wide / 2 : 1) * each);
+    }
+  }
+  kernels.insert(kernels.end(), more.begin(), more.end());
   return kernels;
 }
 

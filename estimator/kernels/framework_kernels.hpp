@@ -68,6 +68,16 @@ namespace ddl {
 /// Items of `kernels` are in half precision. An operation without a softmax between products has the same kernels as before.
 [[nodiscard]] std::vector<Work> with_wide_softmax(std::vector<Work> kernels, Pass pass);
 
+/// Returns the kernels of a pass where layer norms, softmaxes and dropouts are not kernels of their own (CompositeKernels::
+/// all_operators), as in TensorFlow 1. A layer norm is two means, a squared difference, and the scale and shift of a batch
+/// norm with factors of the whole tensor's size. A softmax reads its scores three times; its gradient is two products, a sum
+/// and a difference. Dropout compares random numbers with its rate, scales its input and multiplies by the mask. Random
+/// numbers, and all that is between two products of attention, are in fp32 [TensorFlow 1.15, tf.contrib.layers.layer_norm,
+/// tf.nn.moments, tf.nn.batch_normalization, tf.nn.dropout; python/ops/nn_grad.py, _SoftmaxGrad;
+/// core/kernels/softmax_op_gpu.cu.cc]. `items`: elements of the output. `is_mixed`: items are in half precision.
+[[nodiscard]] std::vector<Work> with_composed_layers(std::vector<Work> kernels, const Operation& operation, Pass pass,
+                                                     double items, bool is_mixed);
+
 /// Returns the kernels of a layer with adapters in fp32 whose base is in half precision. `input_items`: the elements of the
 /// layer's input. Each adapter converts its input and computes in fp32 (Work::is_wide); the sum of both results is converted
 /// back. These products are in fp32 and not in TF32, as PyTorch multiplies by default. Under autocast, products convert the

@@ -60,7 +60,8 @@ KernelTimes::KernelTimes(const ModelFacts& facts, const Device& device, const Co
       if (!joined) fusion_[i] = Fusion{};
     }
   }
-  has_separate_operators_ = !fuses && assumptions.composites == CompositeKernels::operators;
+  has_separate_operators_ = !fuses && assumptions.composites != CompositeKernels::fused;
+  composes_layers_ = !fuses && assumptions.composites == CompositeKernels::all_operators;
   if (!fuses) {
     convolution_biases_ = assumptions.convolution_biases;
     linear_biases_ = assumptions.linear_biases;
@@ -219,6 +220,9 @@ std::vector<Work> KernelTimes::works(std::size_t layer, const Operation& operati
     const auto vectors = static_cast<double>(inputs.size()) * static_cast<double>(inputs.front().items());
     for (Work& work : works) work = fused_interaction(work, pass, vectors, static_cast<double>(output.items()));
   }
+  if (composes_layers_)
+    works =
+        with_composed_layers(std::move(works), operation, pass, static_cast<double>(output.items()), is_mixed(precision_));
   if (!wide_.empty() && has_separate_operators_) works = with_wide_softmax(std::move(works), pass);
   if (!fusion_.empty() && !fuses_residuals_) fuse_scaling_of_adapters(operation, works);
   if (wide_adapters_)

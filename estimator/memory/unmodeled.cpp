@@ -42,7 +42,7 @@ Bytes kept_by_quantized(const StageOf& stage) {
 
 Bytes most_unmodeled(const StageOf& stage, Bytes activations) {
   const Job& job = stage.job;
-  const bool is_eager = job.assumptions.composites == CompositeKernels::operators && is_mixed(stage.plan.precision);
+  const bool is_eager = job.assumptions.composites != CompositeKernels::fused && is_mixed(stage.plan.precision);
   if (!is_eager || !job.facts.model->input.sequence || job.machine.device.is_processor) return {};
   const bool has_frozen = job.facts.trained_parameters < job.facts.parameters;
   const bool is_known = job.assumptions.attention_inputs != AttentionInputs::own;

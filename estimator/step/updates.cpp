@@ -50,7 +50,8 @@ double mixing_bytes(const Assumptions& assumptions, const Plan& plan, double ste
   return steps > 1 ? 6 * word / (plan.zero_stage > 0 ? plan.shards() : 1) / steps : 0;
 }
 
-/// Returns the time of the kernels that encode and decode the gradients of a rank, and that mix weights.
+/// Returns the time of the kernels that encode and decode the gradients of a rank, that copy them to messages of Allreduces
+/// and back, and that mix weights.
 Seconds coding_time(const Job& job, const Plan& plan, const std::vector<GradientGroup>& groups) {
   const Assumptions& assumptions = job.assumptions;
   double exchanged = 0;
@@ -61,7 +62,10 @@ Seconds coding_time(const Job& job, const Plan& plan, const std::vector<Gradient
   const CompressedGradient compressed = compressed_gradient(
       assumptions, job.facts.factored_share, exchanged_bytes(plan, assumptions).gradient, plan.mesh.replicas());
   const double steps = has_local_steps(plan, assumptions) ? assumptions.local_steps : 1;
-  const double bytes = exchanged * (compressed.coded / steps + mixing_bytes(assumptions, plan, steps));
+  double bytes = exchanged * (compressed.coded / steps + mixing_bytes(assumptions, plan, steps));
+  // Each of the two copies reads and writes all gradients.
+  if (assumptions.copies_gradients && plan.zero_stage == 0)
+    bytes += 4 * exchanged * exchanged_bytes(plan, assumptions, job.facts).gradient / steps;
   if (bytes <= 0 || job.times_whole_layers()) return {};
   const Work work{.flops = exchanged * compressed.flops / steps,
                   .weight_items = bytes / item_bytes(plan.precision),
@@ -97,6 +101,10 @@ Seconds gathering_time(const Plan& plan, const LayerCosts& own, const ExchangeTi
 
 }  // namespace
 
+Seconds optimizer_time(const Plan& plan, const LayerCosts& layers) {
+  return plan.zero_stage >= 1 ? layers[LayerTime::sharded_update] * plan.shard_copies() : layers[LayerTime::update];
+}
+
 Updates updates_of(const Job& job, const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) {
   const Assumptions& assumptions = job.assumptions;
   // Only filter, channel and spatial splits exchange unsplit weights (Coefficient::unsharded_weight_sync).
@@ -115,8 +123,7 @@ Updates updates_of(const Job& job, const Plan& plan, const LayerCostTable& costs
     if (keeps_two_parts) of_both = held_costs(costs, plan, firsts, static_cast<int>(stage));
     const LayerCosts& own = keeps_two_parts ? of_both : costs.between(firsts[stage], firsts[stage + 1]);
     Updates::Stage& result = updates.stages.emplace_back();
-    result.update = Term(max(
-        Seconds{}, plan.zero_stage >= 1 ? own[LayerTime::sharded_update] * plan.shard_copies() : own[LayerTime::update]));
+    result.update = Term(max(Seconds{}, optimizer_time(plan, own)));
     if (plan.offload != Offload::none) {
       const double trained = plan.zero_stage >= 1 ? own[LayerCount::trained] / plan.shards() : own[LayerCount::trained];
       result.update = Term(max(result.update.time(), host_update_time(job, plan, trained)));
@@ -143,7 +150,7 @@ Updates updates_of(const Job& job, const Plan& plan, const LayerCostTable& costs
       }
       return term;
     };
-    if (assumptions.compression != Compression::none || assumptions.local_steps > 1 ||
+    if (assumptions.compression != Compression::none || assumptions.local_steps > 1 || assumptions.copies_gradients ||
         has_neighbors(synchronization_of(plan, assumptions)))
       result.update.add(coding_time(job, plan, costs.gradients(plan, own, 1)));
     result.of_gradients = exchange_term(exchange.of_gradients, exchange.gradient_startups);

@@ -92,7 +92,7 @@ Bytes copies_for_backward(const ShardContext& context, const LayerShard& shard) 
 /// half precision, it keeps its input in fp32 in place of half precision [Hugging Face, transformers, modeling_llama.py,
 /// LlamaRMSNorm].
 Bytes kept_by_operators(const ShardContext& context, const LayerShard& shard, const Kept& local) {
-  const bool by_operators = context.assumptions.composites == CompositeKernels::operators &&
+  const bool by_operators = context.assumptions.composites != CompositeKernels::fused &&
                             !fuses_elementwise(context.assumptions.fusing, is_mixed(context.plan.precision)) &&
                             kept_form(context.plan, context.assumptions) == KeptForm::computed;
   if (!by_operators || !context.facts.kept[context.index()].input) return {};

@@ -162,7 +162,7 @@ class SizedModel {
 
   [[nodiscard]] bool is_fused() const {
     const std::string attention = read_.word(ConfigField::attention);
-    return attention.empty() ? read_.word(ConfigField::implementation) != "unfused" : attention == "fused";
+    return attention.empty() ? read_.word(ConfigField::implementation) != "unfused" : attention != "unfused";
   }
 
   [[nodiscard]] std::string dropout(RunField field) const { return read_.dropout_rate(field); }

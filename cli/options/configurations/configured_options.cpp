@@ -184,10 +184,11 @@ class Options {
     say("--software");
   }
 
-  /// Sets the precisions of gradients, master copies and moments, and the implementation of cross entropy.
+  /// Sets the precisions of gradients, master copies and moments, and the kernels of attention and cross entropy.
   void choose_state() {
     const auto set = [&](const char* option, const char* key, const auto& value) {
-      if (value && !is_given_(option)) all_.study.settings.set(key, {static_cast<double>(*value), SettingOrigin::job, {}});
+      const bool is_set = option != nullptr ? is_given_(option) : says_setting(all_.study, key);
+      if (value && !is_set) all_.study.settings.set(key, {static_cast<double>(*value), SettingOrigin::job, {}});
     };
     if (read_.word(ConfigField::main_gradients) == "half")
       set("--mixed-precision", "mixed_precision", std::optional(MixedPrecision::half_gradients));
@@ -197,9 +198,8 @@ class Options {
     set("--master-weights", "master_weights", state(ConfigField::master_weights));
     set("--moments", "moments", state(ConfigField::moments));
     choose_allocator(read_, all_.study);
-    const bool is_set = says_setting(all_.study, "cross_entropy");
-    const auto loss = enum_named(cross_entropy_names, read_.word(ConfigField::loss));
-    if (loss && !is_set) all_.study.settings.set("cross_entropy", {static_cast<double>(*loss), SettingOrigin::job, {}});
+    set(nullptr, "cross_entropy", enum_named(cross_entropy_names, read_.word(ConfigField::loss)));
+    set(nullptr, "attention", enum_named(attention_kernel_names, read_.word(ConfigField::attention)));
   }
 
   /// Sets how evenly tokens are spread over experts.

@@ -75,7 +75,7 @@ std::string attention_of(const Configuration& read, const std::string& name, std
                                    place_of(read, ConfigField::attention)));
     return {};
   }
-  const std::string fused = attention == "fused" ? "yes" : "no";
+  const std::string fused = attention == "unfused" ? "no" : "yes";
   const std::string own = load_model(name).family_parameter("fused");
   if (own.empty() && fused == "no")
     warnings.push_back(

@@ -286,6 +286,41 @@ TEST_CASE("autocast's softmax between two products writes fp32, and its result i
         seconds(MixedPrecision::half_gradients, CompositeKernels::fused));
 }
 
+TEST_CASE("TensorFlow 1 composes layer norms, softmaxes and dropouts of operators") {
+  const Model model = parse_model(
+      "format: 1\nmodel: m\ninput: {channels: 24, tokens: 16}\nlayers:\n"
+      "  - norm: layer\n  - dropout: 0.1\n  - attention: {heads: 2, fused: no, dropout: 0.1}\n  - norm: rms\n",
+      "m.yaml");
+  const auto more = [&](std::size_t layer, Pass pass, bool mixed) {
+    const Layer& at = model.layers[layer];
+    const auto sum = [](const std::vector<Work>& kernels) {
+      double items = 0;
+      for (const Work& work : kernels) items += work.activation_items;
+      return items;
+    };
+    const std::vector<Work> kernels = at.operation->kernels(pass, at.input_shapes, at.output_shape);
+    const auto elements = static_cast<double>(at.output_shape.items());
+    return sum(with_composed_layers(kernels, *at.operation, pass, elements, mixed)) - sum(kernels);
+  };
+  using enum Pass;
+  const double scores = 2 * 16 * 16;
+  // Mean 1, squared difference 2, its mean 1, inv 1, x·inv 3, mean·inv 2, the difference 2, and the sum 3; one kernel
+  // moves 2.
+  CHECK(more(0, forward, false) == (15 - 2) * 24 * 16);
+  // The sum of the scale's gradient is that of a product, which is written: 1 + 2 + 1 in place of 2.
+  CHECK(more(0, backward_weight, false) == (4 - 2) * 24 * 16);
+  CHECK(more(0, backward_data, false) == (37 - 3) * 24 * 16);
+  // Random numbers 1, comparison 1.25, scaling 2, conversion of the mask 1.25, product 3; one kernel moves 2.5.
+  CHECK(more(1, forward, false) == (8.5 - 2.5) * 24 * 16);
+  CHECK(more(1, backward_data, false) == (5 - 2.5) * 24 * 16);
+  // The maximum and the sum are two more reads. Backward: product 3, sum 1, difference 2, product 3, in place of 3.
+  CHECK(more(2, forward, false) == (2 + 8.5 - 2.5) * scores);
+  CHECK(more(2, backward_data, false) == (9 - 3 + 5 - 2.5) * scores);
+  // In mixed precision, what is between the products of attention has 4 bytes: 2 items.
+  CHECK(more(2, backward_data, true) == (2 * 6 + 3 + 2 * 2 - 2.5) * scores);
+  CHECK(more(3, forward, false) == 0);
+}
+
 TEST_CASE("operator by operator, root-mean-square norms and rotary positions move the bytes of their operators") {
   const Model model = parse_model(
       "format: 1\nmodel: m\ninput: {channels: 24, tokens: 16}\nlayers:\n"

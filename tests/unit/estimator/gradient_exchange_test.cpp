@@ -177,6 +177,30 @@ TEST_CASE("ZeRO-3 copies gathered weights, and gradients before it scatters them
   CHECK(waiting(true, 2, true) == waiting(false, 2, true));
 }
 
+TEST_CASE("ranks that keep whole weights copy gradients to messages and back, if the software does") {
+  constexpr double weights = 1000 * 1000, bandwidth = 100e9;
+  Plan plan;
+  plan.global_batch = 8;
+  plan.precision = Precision::bf16;
+  plan.optimizer = Optimizer::adam;
+  const auto update = [&](bool copies, int stage, int ranks) {
+    plan.zero_stage = stage;
+    plan.mesh.set(Axis::data, ranks);
+    Assumptions assumptions;
+    assumptions.copies_gradients = copies;
+    const OwnedJob owned(parse_model("format: 1\nmodel: m\ninput: {features: 1000}\nlayers:\n"
+                                     "  - fully_connected: {features: 1000, bias: no}\n  - loss: mse\n",
+                                     "m.yaml"),
+                         nodes_of_four(), assumptions, 1000, std::nullopt, plan.precision, plan.optimizer);
+    return Estimator(owned.job).estimate(plan).time[Part::weight_update].value();
+  };
+  // Each copy reads and writes the gradients.
+  const double gradient = exchanged_bytes(plan, Assumptions{}).gradient;
+  CHECK(update(true, 0, 4) - update(false, 0, 4) == Approx(4 * weights * gradient / bandwidth));
+  CHECK(update(true, 1, 4) == update(false, 1, 4));
+  CHECK(update(true, 0, 1) == update(false, 0, 1));
+}
+
 TEST_CASE("the time of copies does not depend on which plan is estimated first") {
   Assumptions assumptions;
   assumptions.copies_gathered = true;
