@@ -108,12 +108,11 @@ constexpr auto not_modeled =
 // Files of other tools, such as reports of experiments, give a `base_model`, too.
 // A training needs two of its arguments of batches [src/axolotl/utils/schemas/validation.py, check_batch_size_fields], which
 // reports about models lack.
-constexpr auto marks =
-    argument_names("sequence_len+micro_batch_size", "sequence_len+gradient_accumulation_steps", "adapter+micro_batch_size",
-                   "adapter+gradient_accumulation_steps", "lora_target_modules+micro_batch_size",
-                   "lora_target_modules+gradient_accumulation_steps", "val_set_size+micro_batch_size",
-                   "val_set_size+gradient_accumulation_steps", "sample_packing", "pad_to_sequence_len", "lora_target_linear",
-                   "dataset_prepared_path");
+constexpr auto marks = argument_names(
+    "sequence_len+micro_batch_size", "sequence_len+gradient_accumulation_steps", "adapter+micro_batch_size",
+    "adapter+gradient_accumulation_steps", "lora_target_modules+micro_batch_size", "lora_target_modules+base_model",
+    "val_set_size+micro_batch_size", "val_set_size+gradient_accumulation_steps", "sample_packing", "pad_to_sequence_len",
+    "lora_target_linear", "dataset_prepared_path");
 constexpr auto programs = argument_names("axolotl", "axolotl.cli.train");
 
 constexpr auto harmless = argument_names(

@@ -12,6 +12,8 @@ constexpr auto shards = argument_words("true=3", "false=2");
 constexpr auto weights = argument_words("true=weights", "false=");
 constexpr auto pure = argument_words("adamw_bf16=yes", "*=");
 constexpr auto types = argument_words("*16=yes", "*32=no");
+constexpr auto precisions =
+    argument_words("bf16=bf16", "bfloat16=bf16", "fp16=fp16", "float16=fp16", "fp32=fp32", "float32=fp32");
 constexpr auto frozen = argument_words("true=yes", "false=no");
 
 constexpr auto rows = std::to_array<ArgumentRow>({
@@ -29,6 +31,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"worker.actor.fsdp.enable_cpu_offload", PlanChoice::offload, "", weights},
     only_read({"worker.actor.fsdp.fsdp_size", PlanChoice::shard_group}),
     only_read({"worker.actor.fsdp.torch_dtype", ConfigField::pure, "", types}),
+    only_read({"worker.actor.fsdp.mp_param_dtype", ConfigField::precision, "", precisions}),
     weak({"worker.actor.optim.strategy", ConfigField::pure, "", pure}),
     {"data.max_prompt_length", ConfigField::added_tokens},
     {"data.max_response_length", ConfigField::sequence},
@@ -60,7 +63,7 @@ constexpr auto harmless = argument_names(
     "worker.actor.use_torch_compile", "worker.actor.use_kl_loss", "worker.actor.kl_*", "worker.actor.entropy_*",
     "worker.actor.model.tokenizer_path", "worker.actor.model.trust_remote_code", "worker.actor.model.lora.alpha",
     "worker.actor.optim.*", "worker.actor.fsdp.enable_rank0_init", "worker.actor.fsdp.use_orig_params",
-    "worker.actor.fsdp.mp_*");
+    "worker.actor.fsdp.mp_reduce_dtype", "worker.actor.fsdp.mp_buffer_dtype");
 
 }  // namespace easy_r1_tables
 

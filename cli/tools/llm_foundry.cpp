@@ -17,6 +17,7 @@ constexpr auto attentions = argument_words("flash=fused", "triton=fused", "torch
 constexpr auto rotary = argument_words("true=rope", "false=");
 constexpr auto alibi = argument_words("true=alibi", "false=");
 constexpr auto biases = argument_words("true=no", "false=yes");
+constexpr auto one_key_head = argument_words("multiquery_attention=1", "*=");
 
 constexpr auto rows = std::to_array<ArgumentRow>({
     {"model.pretrained_model_name_or_path", ConfigField::model},
@@ -24,6 +25,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"model.n_heads", ConfigField::heads},
     {"model.n_layers", ConfigField::layers},
     {"model.expansion_ratio", ConfigField::feed_forward_ratio},
+    {"model.ffn_config.ffn_hidden_size", ConfigField::feed_forward},
     {"model.vocab_size", ConfigField::vocabulary},
     weak({"model.max_seq_len", ConfigField::sequence}),
     {"max_seq_len", ConfigField::sequence},
@@ -33,6 +35,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"model.attn_config.rope", ConfigField::position, "", rotary},
     {"model.attn_config.alibi", ConfigField::position, "", alibi},
     {"model.attn_config.kv_n_heads", ConfigField::kv_heads},
+    only_read({"model.attn_config.attn_type", ConfigField::kv_heads, "", one_key_head}),
     {"model.attn_config.attn_pdrop", ConfigField::attention_dropout},
     {"model.resid_pdrop", ConfigField::hidden_dropout},
     {"model.peft_config.r", ConfigField::adapter_rank},
@@ -57,8 +60,12 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::norm, "layer"},
                                                   {ConfigField::attention_dropout, "0"},
                                                   {ConfigField::precision, "bf16"}});
 
-constexpr auto not_modeled = argument_names("fsdp_config.mixed_precision", "compile_config.mode",
-                                            "train_loader.dataset.packing_ratio", "tp_config.strategy");
+constexpr auto not_modeled = argument_names(
+    "fsdp_config.mixed_precision", "fsdp_config.cpu_offload", "fsdp_config.backward_prefetch",
+    "fsdp_config.forward_prefetch", "fsdp_config.data_parallel_shard_degree", "fsdp_config.data_parallel_replicate_degree",
+    "fsdp_config.te_*", "compile_config.mode", "train_loader.dataset.packing_ratio", "tp_config.strategy",
+    "model.attn_config.sliding_window_size", "model.attn_config.qk_ln", "model.attn_config.qk_gn", "model.block_overrides*",
+    "model.norm_type", "model.fc_type*", "model.emb_pdrop", "model.use_pad_tok_in_ffn");
 
 constexpr auto marks = argument_names("train_loader.name", "train_loader.dataset*", "variables.max_seq_len",
                                       "model.expansion_ratio", "model.attn_config*");
@@ -74,6 +81,11 @@ constexpr auto harmless = argument_names(
 
 constexpr auto other_model = "name the nearest model with --model; the other keys of the file are used";
 constexpr auto refused = std::to_array<RefusedArgument>({
+    {.key = "mlm_probability",
+     .reason = "it trains an encoder, of which some words are masked",
+     .hint = "name its model, such as --model bert-base; the other keys of the file are used",
+     .is_of_model = true,
+     .families = "bert"},
     {"model.ffn_config.ffn_type", "no supported family of models has such perceptrons", other_model, true,
      "mb_moe mb_dmoe mptglu torch_dmoe"},
     {"optimizer.name", "the memory of this optimizer is not known", "write --optimizer momentum, which needs as much", false,

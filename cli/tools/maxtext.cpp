@@ -108,6 +108,8 @@ constexpr auto name_trained = "give the configuration of the training instead";
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"base_config", "it generates text", name_trained, false, "*inference*"},
     {"base_config", "its training is not pre-training", name_trained, false, "*rl.yml *grpo* *dpo* *distillation*"},
+    {"diffusion_scheduler_config*", "it trains a diffusion model",
+     "give model and plan as options: recommend sdxl --gpus N --batch N"},  // AI-Hypercomputer/maxdiffusion, configs
     {"override_model_config", "the file changes the sizes of the model that it names", other_model, true},
     {"global_parameter_scale", "the sizes of the model follow from other numbers", other_model, true, "", "1"},
     {"decoder_block", "no supported family of models has such blocks", other_model, true,

@@ -194,8 +194,8 @@ constexpr auto not_modeled =
 
 constexpr auto marks =
     argument_names("--tensor-model-parallel-size", "--pipeline-model-parallel-size", "--context-parallel-size",
-                   "--expert-model-parallel-size", "--model-parallel-size", "--num-attention-heads", "--num-query-groups",
-                   "--max-position-embeddings", "--ffn-hidden-size", "--use-distributed-optimizer",
+                   "--expert-model-parallel-size", "--model-parallel-size+--num-layers", "--num-attention-heads",
+                   "--num-query-groups", "--max-position-embeddings", "--ffn-hidden-size", "--use-distributed-optimizer",
                    "--recompute-granularity", "--transformer-impl", "--use-mcore-models", "--multi-latent-attention",
                    "--use-megatron-fsdp", "*pretrain_gpt*", "*pretrain_llama*", "*pretrain_bert*", "*pretrain_t5*");
 

@@ -12,6 +12,8 @@ constexpr auto attentions =
     argument_words("flash_attention_2=flash2", "flash_attention_3=flash3", "sdpa=fused", "eager=unfused", "*flash*=fused");
 constexpr auto optimizers = argument_words("adam=adamw", "muon=muon");
 
+constexpr auto frozen_prefixes = argument_words("*vis*=yes", "*=");
+
 constexpr auto shared_rows = std::to_array<ArgumentRow>({
     {"--train.batch_size", ConfigField::global_batch},
     only_read({"--train_batch_size", ConfigField::global_batch}),
@@ -45,6 +47,9 @@ constexpr auto shared_rows = std::to_array<ArgumentRow>({
     only_read({"--ds_tensor_parallel_size", ConfigField::tensor}),
     only_read({"--ds.use_liger_kernel", ConfigField::loss, "linear"}),
     only_read({"--use_liger_kernel", ConfigField::loss, "linear"}),
+    // The vision transformer of Qwen2-VL is `visual` [ModalMinds/MM-EUREKA and TideDra/lmm-r1, forks of OpenRLHF].
+    only_read({"--freeze_prefix", ConfigField::frozen_vision, "", frozen_prefixes}),
+    only_read({"--actor.freeze_visual_encoder", ConfigField::frozen_vision, "yes"}),
 });
 constexpr auto sft_rows = joined(shared_rows, std::to_array<ArgumentRow>({
                                                   {"--model.model_name_or_path", ConfigField::model},
@@ -87,7 +92,8 @@ constexpr auto actor_usual = std::to_array<UsualValue>({{ConfigField::precision,
 
 constexpr auto not_modeled =
     argument_names("--ds.packing_samples", "--packing_samples", "--train.dynamic_batch_enable", "--use_dynamic_batch",
-                   "--train.max_tokens_per_gpu", "--train_max_tokens_per_gpu", "--ds.deepcompile", "--deepcompile");
+                   "--train.max_tokens_per_gpu", "--train_max_tokens_per_gpu", "--ds.deepcompile", "--deepcompile",
+                   "--train.enable_ema", "--enable_ema", "--data.max_images_per_prompt");
 
 constexpr auto harmless = argument_names(
     "--ckpt.*", "--logger.*", "--eval.*", "--train.max_epochs", "--train.num_episodes", "--train.seed",

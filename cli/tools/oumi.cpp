@@ -38,6 +38,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"training.enable_gradient_checkpointing", PlanChoice::recompute, "", recomputed},
     {"training.optimizer", ConfigField::optimizer, "", optimizers},
     {"training.compile", ConfigField::compiled, "", flags},
+    only_read({"model.compile", ConfigField::compiled, "", flags}),
     {"training.use_peft", ConfigField::adapter, "", adapters},
     {"peft.lora_r", ConfigField::adapter_rank},
     only_read({"peft.lora_dropout", ConfigField::adapter_dropout}),
@@ -58,8 +59,10 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"}
                                                   {ConfigField::distributed_type, "ddp"},
                                                   {PlanChoice::recompute, "none"}});
 
-constexpr auto not_modeled =
-    argument_names("data.train.pack", "training.mixed_precision_dtype", "deepspeed.enable_deepspeed");
+constexpr auto not_modeled = argument_names(
+    "data.train.pack", "training.mixed_precision_dtype", "deepspeed.enable_deepspeed", "model.model_kwargs*",
+    "fsdp.mixed_precision", "fsdp.forward_prefetch", "training.trainer_kwargs*", "training.verl_config_overrides*",
+    "training.use_deterministic", "training.full_determinism", "training.empty_device_cache_steps");
 
 // Files for evaluation and inference also have `model` keys, so keys of trainings are the marks.
 constexpr auto marks = argument_names("training.trainer_type", "training.enable_gradient_checkpointing", "training.use_peft",

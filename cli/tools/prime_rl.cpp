@@ -61,8 +61,10 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"}
                                                   {PlanChoice::offload, "optimizer"},
                                                   {PlanChoice::offload_activations, "yes"}});
 
-constexpr auto not_modeled = argument_names("model.quantization*", "model.full_offload*", "model.reduce_dtype",
-                                            "model.ep_comm_backend", "model.lora.target_modules");
+constexpr auto not_modeled =
+    argument_names("model.quantization*", "model.full_offload*", "model.reduce_dtype", "model.ep_comm_backend",
+                   "model.lora.target_modules", "model.impl", "model.index_cache*", "model.freeze_moe_router",
+                   "model.moe_fused_kernel", "model.fused_lm_head_token_chunk_size", "model.moe_router_dtype");
 
 constexpr auto marks = argument_names("data.seq_len", "data.micro_batch_size");
 

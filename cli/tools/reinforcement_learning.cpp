@@ -9,6 +9,7 @@ namespace verl_tables {
 constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto recomputed = argument_words("true=full", "false=none");
 constexpr auto weights = argument_words("true=weights", "false=");
+constexpr auto granularities = argument_words("full=full", "selective=selective", "null=");
 constexpr auto strategies = argument_words("fsdp=fsdp", "fsdp2=fsdp", "megatron=megatron");
 constexpr auto engines = argument_words("dp=fsdp", "megatron=megatron", "veomni=fsdp", "torchtitan=fsdp");
 // A configuration, or a degree, that only the trainer with Megatron-LM has.
@@ -27,7 +28,9 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     only_read({"actor_rollout_ref.model.lora.rank", ConfigField::adapter_rank}),
     only_read({"actor_rollout_ref.model.lora.dropout", ConfigField::adapter_dropout}),
     only_read({"actor_rollout_ref.model.target_modules", ConfigField::adapter_layers}),
-    {"actor_rollout_ref.model.enable_gradient_checkpointing", PlanChoice::recompute, "", recomputed},
+    weak({"actor_rollout_ref.model.enable_gradient_checkpointing", PlanChoice::recompute, "", recomputed}),
+    only_read({"actor_rollout_ref.actor.megatron.override_transformer_config.recompute_granularity", PlanChoice::recompute,
+               "", granularities, "megatron"}),
     {"actor_rollout_ref.actor.ppo_mini_batch_size", ConfigField::global_batch},
     {"actor_rollout_ref.rollout.n", ConfigField::samples_each},
     {"actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu", ConfigField::micro_batch},
@@ -45,6 +48,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"actor_rollout_ref.actor.megatron.context_parallel_size", ConfigField::context},
     {"actor_rollout_ref.actor.megatron.expert_model_parallel_size", ConfigField::expert},
     {"actor_rollout_ref.actor.megatron.expert_tensor_parallel_size", ConfigField::expert_tensor},
+    only_read({"actor_rollout_ref.actor.megatron.virtual_pipeline_model_parallel_size", PlanChoice::virtual_stages}),
+    only_read({"actor_rollout_ref.actor.megatron.sequence_parallel", PlanChoice::sequence_parallel, "", flags, "megatron"}),
     {"trainer.n_gpus_per_node", ConfigField::gpus_per_node},
     {"trainer.nnodes", ConfigField::nodes},
 });
@@ -57,12 +62,20 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::precision, "bf16
                                                   {ConfigField::nodes, "1"},
                                                   {ConfigField::gpus_per_node, "8"},
                                                   {PlanChoice::zero, "1", "megatron"},
-                                                  {PlanChoice::recompute, "full"}});
+                                                  {PlanChoice::sequence_parallel, "yes", "megatron"},
+                                                  {PlanChoice::recompute, "full", "fsdp"}});
 
 constexpr auto not_modeled = argument_names(
     "actor_rollout_ref.model.use_remove_padding", "actor_rollout_ref.actor.use_dynamic_bsz",
     "actor_rollout_ref.actor.ppo_max_token_len_per_gpu", "actor_rollout_ref.model.use_fused_kernels",
-    "actor_rollout_ref.actor.fsdp_config.param_offload", "actor_rollout_ref.actor.fsdp_config.optimizer_offload");
+    "actor_rollout_ref.actor.fsdp_config.param_offload", "actor_rollout_ref.actor.fsdp_config.optimizer_offload",
+    "actor_rollout_ref.actor.megatron.param_offload", "actor_rollout_ref.actor.megatron.optimizer_offload",
+    "actor_rollout_ref.actor.megatron.grad_offload",
+    "actor_rollout_ref.actor.megatron.override_transformer_config.recompute_modules",
+    "actor_rollout_ref.model.enable_activation_offload", "actor_rollout_ref.model.use_liger",
+    "actor_rollout_ref.model.override_config*", "actor_rollout_ref.actor.entropy_checkpointing",
+    "actor_rollout_ref.actor.entropy_from_logits_with_chunking", "actor_rollout_ref.actor.fsdp_config.forward_prefetch",
+    "actor_rollout_ref.actor.fsdp_config.mixed_precision*", "actor_rollout_ref.actor.optim.override_optimizer_config*");
 
 constexpr auto marks = argument_names("actor_rollout_ref.*");
 constexpr auto programs = argument_names("verl.trainer.main_ppo");
@@ -252,6 +265,10 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"policy.dtensor_cfg.lora_cfg.enabled", ConfigField::adapter, "", adapters, "fsdp"},
     {"policy.dtensor_cfg.lora_cfg.dim", ConfigField::adapter_rank, "", {}, "fsdp"},
     only_read({"policy.dtensor_cfg.lora_cfg.dropout", ConfigField::adapter_dropout, "", {}, "fsdp"}),
+    {"policy.megatron_cfg.peft.enabled", ConfigField::adapter, "", adapters, "megatron"},
+    {"policy.megatron_cfg.peft.dim", ConfigField::adapter_rank, "", {}, "megatron"},
+    only_read({"policy.megatron_cfg.peft.dropout", ConfigField::adapter_dropout, "", {}, "megatron"}),
+    only_read({"policy.megatron_cfg.peft.target_modules", ConfigField::adapter_layers, "", {}, "megatron"}),
     {"policy.megatron_cfg.tensor_model_parallel_size", ConfigField::tensor, "", {}, "megatron"},
     {"policy.megatron_cfg.pipeline_model_parallel_size", ConfigField::pipeline, "", {}, "megatron"},
     {"policy.megatron_cfg.context_parallel_size", ConfigField::context, "", {}, "megatron"},
@@ -269,7 +286,10 @@ constexpr auto rows = std::to_array<ArgumentRow>({
 constexpr auto usual = std::to_array<UsualValue>(
     {{ConfigField::precision, "bf16"}, {ConfigField::optimizer, "adamw"}, {ConfigField::distributed_type, "fsdp"}});
 
-constexpr auto not_modeled = argument_names("policy.sequence_packing.enabled", "policy.dynamic_batching.enabled");
+constexpr auto not_modeled =
+    argument_names("policy.sequence_packing.enabled", "policy.dynamic_batching.enabled", "policy.hf_config_overrides*",
+                   "policy.megatron_cfg.optimizer.optimizer_cpu_offload", "policy.megatron_cfg.fp8_cfg.enabled",
+                   "policy.megatron_cfg.num_layers_in_*");
 
 constexpr auto marks = argument_names("policy.train_global_batch_size", "policy.train_micro_batch_size",
                                       "policy.dtensor_cfg*", "policy.megatron_cfg*");

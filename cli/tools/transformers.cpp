@@ -11,6 +11,7 @@ namespace transformers_tables {
 // offload); artidoro/qlora, qlora.py (source_max_len, bits); yangjianxin1/Firefly, component/argument.py (train_mode).
 constexpr auto halves = argument_words("true=fp16", "false=");
 constexpr auto brains = argument_words("true=bf16", "false=");
+constexpr auto tensor_floats = argument_words("true=tf32", "*=");
 constexpr auto recomputed = argument_words("true=full", "false=none", "1>full", "0>none");
 constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto optimizers =
@@ -44,6 +45,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--gradient_accumulation_steps", ConfigField::accumulation},
     {"--bf16", ConfigField::precision, "bf16", brains},
     {"--fp16", ConfigField::precision, "fp16", halves},
+    only_read(weak({"--tf32", ConfigField::precision, "", tensor_floats})),
     {"--gradient_checkpointing", PlanChoice::recompute, "full", recomputed},
     {"--grad_checkpoint", PlanChoice::recompute, "full", recomputed},
     {"--model_max_length", ConfigField::sequence},
@@ -51,6 +53,10 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"--max_seq_len", ConfigField::sequence},
     {"--max_length", ConfigField::sequence},
     {"--block_size", ConfigField::sequence},
+    only_read({"--data_max_length", ConfigField::sequence}),  // OpenLMLab/LOMO, lomo/src/arguments.py
+    // Texts that are embedded, and texts that are generated [ContextualAI/gritlm, gritlm/training/arguments.py].
+    only_read(weak({"--passage_max_len", ConfigField::sequence})),
+    only_read({"--generative_max_len", ConfigField::sequence}),
     only_read({"--source_max_len", ConfigField::added_tokens}),
     only_read({"--target_max_len", ConfigField::sequence}),
     {"--optim", ConfigField::optimizer, "", optimizers},
@@ -77,6 +83,16 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     only_read({"--train_mode", ConfigField::adapter, "", modes}),
     only_read({"--train_mode", ConfigField::base, "", mode_bases}),
     only_read({"--lora_target_modules", ConfigField::adapter_layers}),
+    // Names in ymcui/Chinese-LLaMA-Alpaca, LlamaFamily/Llama-Chinese and RUCAIBox/LLMBox.
+    only_read({"--target_modules", ConfigField::adapter_layers}),
+    only_read({"--trainable", ConfigField::adapter_layers}),
+    only_read({"--load_in_bits", ConfigField::base, "", bits}),
+    // Names in huggingface/peft, examples/sft/train.py.
+    only_read({"--use_peft_lora", ConfigField::adapter, "lora", adapters}),
+    only_read({"--use_4bit_quantization", ConfigField::base, "nf4", four_bits}),
+    only_read({"--use_8bit_quantization", ConfigField::base, "int8", eight_bits}),
+    only_read({"--qlora", ConfigField::base, "nf4", four_bits}),
+    only_read({"--qlora", ConfigField::adapter, "lora", adapters}),
     {"--use_llm_lora", ConfigField::adapter_rank},
     only_read({"--lora_modules_to_save", ConfigField::trained_modules}),
     only_read({"--modules_to_save", ConfigField::trained_modules}),
@@ -130,6 +146,12 @@ constexpr auto refused = std::to_array<RefusedArgument>({
      .reason = "only a part of the model is trained",
      .hint = "give the script of a training of the whole model, or of adapters",
      .without = "--use_llm_lora"},
+    // Programs of encoders and decoders, and of ChatGLM [huggingface/transformers, examples/pytorch/summarization;
+    // THUDM/ChatGLM-6B, ptuning].
+    {.key = "--max_source_length",
+     .reason = "prompt and answer have lengths of their own",
+     .hint = "write the length of a sequence, for example --seq 1024",
+     .unless = "--seq"},
     // Copies of QLoRA's program have different defaults of this length.
     {.key = "--target_max_len",
      .reason = "the length of the prompt is not given",
@@ -137,6 +159,8 @@ constexpr auto refused = std::to_array<RefusedArgument>({
      .without = "--source_max_len",
      .unless = "--seq"},
     {"--freeze_backbone", "only a part of the model is trained", other_model, true},
+    {"--medusa_num_heads", "only additional heads are trained, on a frozen model",
+     "give model and plan as options: recommend MODEL --gpus N"},  // FasterDecoding/Medusa, medusa/train
     // Arguments of engines that generate text, and of preparing the data alone [vllm-project/vllm, engine/arg_utils.py;
     // allenai/open-instruct, open_instruct/finetune.py].
     {"--gpu_memory_utilization", "it generates text", "give the script of the training instead"},
@@ -150,6 +174,7 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"--reward_model_name*", "it generates samples and scores them in addition to training",
      "give options for the training step alone: --model, --gpus, --global-batch"},
     // Trainings of embeddings [TIGER-AI-Lab/VLM2Vec, src/arguments.py; FlagOpen/FlagEmbedding; texttron/tevatron].
+    {"--pooling_mode", "a loss compares the samples of a batch", other_model, true},  // McGill-NLP/llm2vec, train_configs
     {"--grad_cache", "a loss compares the samples of a batch", other_model, true},
     {"--train_group_size", "a loss compares the samples of a batch", other_model, true},
     {"--negatives_cross_device", "a loss compares the samples of a batch", other_model, true},

@@ -47,7 +47,8 @@ constexpr auto fms_marks =
 constexpr auto xtuner_programs = argument_names("xtuner", "xtuner.*", "*/xtuner/v1/train/*");
 constexpr auto fairseq_marks =
     argument_names("common.user_dir", "distributed_training.ddp_backend", "task._name", "model._name", "criterion._name",
-                   "--max-tokens+--arch", "--max-tokens+--task", "--update-freq");
+                   "--max-tokens+--arch", "--max-tokens+--task", "--update-freq+--arch", "--update-freq+--task",
+                   "--update-freq+--max-tokens", "--update-freq+--criterion");
 constexpr auto fairseq_programs = argument_names("fairseq-train", "fairseq-hydra-train", "fairseq_cli*");
 constexpr auto speech_marks =
     argument_names("model.preprocessor*", "model.encoder._target_", "model.train_ds*", "model.decoder._target_",
@@ -80,7 +81,9 @@ constexpr auto clip_marks = argument_names("--zeroshot-frequency", "--imagenet-v
 constexpr auto clip_programs = argument_names("open_clip_train*", "training.main", "*/open_clip_train/*");
 constexpr auto diffusion_marks =
     argument_names("--network_module", "--train_resolution", "--instance_prompt", "--cache_latents*", "--pretrained_vae_*",
-                   "--snr_gamma", "model.diffusers_path", "model.transformer_dtype", "caching_batch_size");
+                   "--snr_gamma", "model.diffusers_path", "model.transformer_dtype", "caching_batch_size",
+                   "job+config.process", "model_family+model_type", "--model_family+--model_type",
+                   "training_method+base_model_name", "conditioning.mode+optimization*", "--model_id_with_origin_paths");
 constexpr auto diffusion_programs = argument_names(
     "*train_text_to_image*", "*train_dreambooth*", "*train_controlnet*", "*train_network*", "*sdxl_train*", "*flux_train*",
     "fastvideo/training/*", "fastvideo.train*", "opensora/train/*", "opensora.train*", "*maxdiffusion*");
@@ -90,7 +93,26 @@ constexpr auto trlx_marks = argument_names("method.num_rollouts", "method.ppo_ep
 constexpr auto trlx_programs = argument_names("trlx.*");
 constexpr auto flag_scale_marks = argument_names("experiment.task.backend", "experiment.task.entrypoint");
 constexpr auto fabric_marks = argument_names("fabric.*");
-constexpr auto composer_marks = argument_names("max_duration", "train_loader.name", "train_loader.dataset*");
+constexpr auto composer_marks = argument_names(
+    "max_duration+eval_interval", "max_duration+scheduler*", "max_duration+device_train_microbatch_size",
+    "max_duration+global_train_batch_size", "max_duration+optimizer*", "train_loader.name", "train_loader.dataset*");
+// OpenNMT/OpenNMT-py, config, and eole-nlp/eole, recipes; speechbrain/speechbrain, recipes; wenet-e2e/wenet, examples;
+// facebookresearch/vjepa2, configs; CompVis/latent-diffusion and Stability-AI/generative-models, configs;
+// mistralai/mistral-finetune, example; mindspore-lab/mindformers, configs; salesforce/LAVIS, projects;
+// arcee-ai/DistillKit, examples.
+constexpr auto translation_marks =
+    argument_names("encoder_type+decoder_type", "src_vocab+tgt_vocab", "--src_vocab+--tgt_vocab", "training.accum_count");
+constexpr auto translation_programs = argument_names("onmt_train", "eole", "eole.bin*", "onmt.bin*");
+constexpr auto speech_brain_marks = argument_names("__set_seed");
+constexpr auto conformer_marks =
+    argument_names("encoder_conf*+decoder*", "encoder_conf*+dataset_conf*", "accum_grad+optim_conf*");
+constexpr auto video_marks = argument_names("app+folder+data.patch_size", "app+folder+mask*");
+constexpr auto latent_marks = argument_names("model.target+data.target", "model.target+lightning*");
+constexpr auto mistral_marks = argument_names("data.instruct_data+model_id_or_path", "data.instruct_data+lora.rank");
+constexpr auto mind_marks = argument_names("runner_config*", "recompute_config*+parallel_config*");
+constexpr auto mind_programs = argument_names("run_mindformer.py", "*/run_mindformer.py");
+constexpr auto lavis_marks = argument_names("run.task+model.arch", "run.runner+run.task");
+constexpr auto distill_marks = argument_names("loss_functions+teacher*", "teacher.kind+model");
 constexpr auto mosaic_marks = argument_names("parameters.train_loader*", "compute.cluster", "integrations");
 constexpr auto job_marks = argument_names(
     "apiVersion", "kind", "spec.template*", "services.*", "jobs.*", "on.push*", "distribution.process_count_per_instance",
@@ -147,11 +169,21 @@ constexpr auto all = std::to_array<ForeignTool>({
      {},
      "give the file of the training that 'defaults' names, such as conf/train/7b.yaml, and the GPUs with --gpus"},
     {"Composer", composer_marks, {}, as_options},
+    {"OpenNMT-py or Eole", translation_marks, translation_programs, as_layers},
+    {"SpeechBrain", speech_brain_marks, {}, as_layers},
+    {"ESPnet, WeNet or FunASR", conformer_marks, {}, as_layers},
+    {"V-JEPA", video_marks, {}, as_layers},
+    {"a diffusion model or its autoencoder", latent_marks, {}, as_diffusion},
+    {"mistral-finetune", mistral_marks, {}, as_options},
+    {"MindFormers", mind_marks, mind_programs, as_options},
+    {"LAVIS", lavis_marks, {}, as_options},
+    {"DistillKit", distill_marks, {}, as_options},
     {"a job of MosaicML's platform", mosaic_marks, {}, "give the configuration of the training that it starts"},
     {"a cluster's job", job_marks, {}, "give the script or the configuration that it starts"},
 });
 
 constexpr auto no_training = "it trains nothing";
+constexpr auto on_task = "it evaluates a model on a task";
 constexpr auto name_trained_alone = "give options for the training step alone: --model, --gpus, --global-batch";
 constexpr auto name_trained = "give the script of the training instead";
 constexpr auto encoder = "it trains an encoder with other inputs and another head than a GPT";
@@ -210,8 +242,11 @@ constexpr auto programs = std::to_array<OtherProgram>({
     {"*export*", "it converts checkpoints", name_trained},
     {"preprocess_data*", "it prepares data", name_trained},
     {"prepare_*", "it prepares data", name_trained},
-    {"tasks/*", "it evaluates a model on a task", name_trained},
-    {"*/tasks/*", "it evaluates a model on a task", name_trained},
+    {"tasks/main.py", on_task, name_trained},
+    {"*/tasks/main.py", on_task, name_trained},
+    {"*tasks/msdp/*", on_task, name_trained},
+    {"*tasks/orqa/*", on_task, name_trained},
+    {"*tasks/zeroshot*", on_task, name_trained},
     {"*evaluate*", no_training, name_trained},
     {"eval*", no_training, name_trained},
     {"run_eval*", no_training, name_trained},
@@ -219,6 +254,20 @@ constexpr auto programs = std::to_array<OtherProgram>({
     {"*/eval/*", no_training, name_trained},
     {"*lm_eval*", no_training, name_trained},
     {"quantize*", no_training, name_trained},
+    {"*_eval_*", no_training, name_trained},
+    {"*transcription*", no_training, name_trained},
+    {"infer*", no_training, name_trained},
+    {"*_infer.py", no_training, name_trained},
+    {"predict.py", no_training, name_trained},
+    {"sample*", no_training, name_trained},
+    {"translate.py", no_training, name_trained},
+    {"*web_demo*", no_training, name_trained},
+    {"cli_demo*", no_training, name_trained},
+    {"setup.py", no_training, name_trained},
+    {"check_*", no_training, name_trained},
+    {"download*", "it prepares data", name_trained},
+    {"tokenize_*", "it prepares data", name_trained},
+    {"filter_*", "it prepares data", name_trained},
     {"*dpo*", "it runs a second model without gradients", name_trained_alone},
     {"*orpo*", "it trains on preference pairs", name_trained_alone},
     {"*reward_model*", "it compares two samples", name_trained_alone},

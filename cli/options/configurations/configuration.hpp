@@ -44,7 +44,8 @@ struct Refusal {
 /// A configuration of another tool, parsed but not yet converted to options. Every value has its position in the file.
 class Configuration {
  public:
-  std::string file;  ///< path as the user wrote it
+  std::string file;                  ///< path as the user wrote it
+  bool has_unknown_program = false;  ///< whether a script starts a program whose arguments are in no table
   const ConfigurationFormat* format = nullptr;
   std::vector<ConfigEntry> not_modeled{};  ///< arguments that may change time or memory
   std::vector<std::string> warnings{};

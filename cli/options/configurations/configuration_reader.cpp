@@ -19,7 +19,6 @@
 #include "cli/options/configurations/wrapped_settings.hpp"
 
 namespace ddl {
-
 namespace {
 
 /// Maximum length of a chain of configuration files in which each file names the next file.
@@ -89,6 +88,7 @@ class ConfigurationReader {
       return std::nullopt;
     }
     if (format_ == nullptr) list_unknown(settings_, keys_, *result_.format, result_.not_modeled);
+    result_.has_unknown_program = depth_ == 0 && format_ == nullptr && !programs_.empty();
     if (depth_ == 0 && !result_.format->note.empty()) result_.warnings.emplace_back(result_.format->note);
     add_usual();
     return std::move(result_);

@@ -292,6 +292,8 @@ class ChoiceReader {
     if (devices_.shards * context == 1 || devices_.replicas * context == 1) stage = "0";
     choose(PlanChoice::zero, stage);
     std::int64_t group = read_.number(PlanChoice::shard_group, -1, most_shard_group).value_or(0);
+    // Tools count the ranks of a group, those of the context axis included [verl, workers/engine/fsdp/utils.py].
+    if (context > 1 && group % context == 0) group /= context;
     if (devices_.shards > 0 && devices_.shards < devices_.replicas) group = devices_.shards;
     if (read_.word(ConfigField::shards_nodes) == "yes") {
       const auto nodes = read_.number(ConfigField::nodes, 1, most_configured_gpus);

@@ -106,9 +106,7 @@ class Options {
       }
     }
     if (!is_given_("--precision")) {
-      std::string precision = read_.word(ConfigField::precision);
-      if (read_.word(ConfigField::fp8) == "yes") precision = "fp8";
-      if (read_.word(ConfigField::fp4) == "yes") precision = "nvfp4";
+      const std::string precision = configured_precision(read_);
       if (!precision.empty()) {
         all_.study.precision = precision;
         say("--precision");
@@ -440,6 +438,7 @@ class Options {
       }
       if (global) say("--global-batch");
     }
+    if (!global) refuse_unknown_batch(read_);
     if (!global && steps && !all_.own.micro_batches) {
       // Without a batch in the file, each accumulation step gets one sample per replica. The
       // default batch might not match the number of steps.

@@ -180,6 +180,22 @@ std::optional<BaseWeights> configured_base(const Configuration& configuration, c
   return BaseWeights::half;
 }
 
+std::string configured_precision(const Configuration& configuration) {
+  if (configuration.word(ConfigField::fp4) == "yes") return "nvfp4";
+  if (configuration.word(ConfigField::fp8) == "yes") return "fp8";
+  std::string precision = configuration.word(ConfigField::precision);
+  const bool is_trainers =
+      configuration.format == &transformers_arguments && configuration.word(ConfigField::loaded) != "half";
+  return precision.empty() && is_trainers ? "fp32" : precision;
+}
+
+void refuse_unknown_batch(const Configuration& configuration) {
+  if (!configuration.has_unknown_program) return;
+  throw Error(
+      fmt::format("{} starts a program with arguments of its own, so its batch is unknown", quote(configuration.file)),
+      "write for example --global-batch 64");
+}
+
 bool says_setting(const StudyOptions& study, const std::string& key) {
   return std::any_of(study.setting_words.begin(), study.setting_words.end(),
                      [&](const std::string& each) { return each.starts_with(key + "="); });

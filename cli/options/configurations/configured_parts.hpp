@@ -23,6 +23,13 @@ namespace ddl {
 [[nodiscard]] std::optional<BaseWeights> configured_base(const Configuration& configuration, const std::string& model,
                                                          std::string_view checkpoint, std::vector<std::string>& warnings);
 
+/// Returns the precision in which a configuration trains; empty if it gives none. Without a flag, Hugging Face's Trainer
+/// trains in fp32, unless its weights are loaded in half precision [huggingface/transformers, training_args.py].
+[[nodiscard]] std::string configured_precision(const Configuration& configuration);
+
+/// Throws Error if a script starts a program with arguments of its own, one of which may be the batch.
+void refuse_unknown_batch(const Configuration& configuration);
+
 /// Returns whether the user's options set a setting.
 [[nodiscard]] bool says_setting(const StudyOptions& study, const std::string& key);
 

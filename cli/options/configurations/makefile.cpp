@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "cli/options/configurations/cluster_job.hpp"
+#include "cli/options/configurations/markdown_page.hpp"
 #include "core/lower_case.hpp"
 
 namespace ddl {
@@ -82,7 +84,8 @@ bool is_makefile(const std::string& path) {
 }
 
 std::string script_of(const std::string& text, const std::string& path) {
-  if (!is_makefile(path)) return text;
+  if (is_markdown(path)) return script_of_page(text, path);
+  if (!is_makefile(path)) return script_of_job(text, path).value_or(text);
   std::string script;
   std::string_view closing;  // what ends a value that goes on in the next line
   for (std::size_t at = 0; at < text.size();) {

@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 
 #include "cli/options/configurations/argument_meaning.hpp"
+#include "cli/options/configurations/cluster_job.hpp"
 #include "cli/options/configurations/makefile.hpp"
+#include "cli/options/configurations/markdown_page.hpp"
 #include "core/lower_case.hpp"
 #include "core/suggest.hpp"
 
@@ -21,6 +23,7 @@ std::string argument_key(std::string_view key) {
 
 ConfigurationLanguage language_of(const std::string& text, const std::string& path) {
   if (is_makefile(path) || lower_case(path.substr(path.rfind('/') + 1)) == "justfile") return ConfigurationLanguage::script;
+  if (is_markdown(path) || script_of_job(text, path)) return ConfigurationLanguage::script;
   bool is_first = true;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
@@ -38,6 +41,8 @@ ConfigurationLanguage language_of(const std::string& text, const std::string& pa
       at = closing + 2;
       continue;
     }
+    // A template of YAML, such as one of Helm, may begin with a placeholder.
+    if (line.starts_with("{{")) return ConfigurationLanguage::yaml;
     if (line.front() == '{') return ConfigurationLanguage::json;
     if (line.front() == '[' && (line.find(']') != std::string_view::npos) && !line.starts_with("[ ") &&
         !line.starts_with("[[ ")) {

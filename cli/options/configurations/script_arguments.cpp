@@ -181,6 +181,11 @@ class ArgumentsReader {
           is_tools_program(program.text) ? program.text + " " + words[*one.program + 1].text : program.text;
       warn(program, fmt::format("{} is skipped: {}", quote(shown), other_reason(words, *one.program)));
     }
+    // Trainings that are not supported explain more than the programs around them, which train nothing.
+    std::stable_partition(all_.refused_programs.begin(), all_.refused_programs.end(), [](const PlacedText& each) {
+      const OtherProgram* const other = other_program(each.text);
+      return other == nullptr || !other->hint.starts_with("give the script");
+    });
     for (const LaunchedProgram& one : launched) {
       if (is_skipped(one)) continue;
       const std::vector<PlacedText>& words = one.command->words;

@@ -8,10 +8,12 @@
 
 #include <fmt/format.h>
 
+#include "cli/options/configurations/cluster_job.hpp"
 #include "cli/options/configurations/makefile.hpp"
 #include "cli/options/configurations/recognition.hpp"
 #include "cli/options/configurations/script_arguments.hpp"
 #include "cli/options/configurations/shell_script.hpp"
+#include "core/lower_case.hpp"
 #include "core/source_text.hpp"
 
 namespace ddl {
@@ -160,23 +162,55 @@ std::string hint_of(std::span<const OtherText> kinds, const std::string& text, c
   return {};
 }
 
+/// Whether a name is that of a training: `train.py`, `run_finetune.sh`.
+bool names_training(std::string_view path) {
+  const std::string name = lower_case(path.substr(path.rfind('/') + 1));
+  constexpr std::array<std::string_view, 5> words{"train", "tune", "sft", "distill", "main"};
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return name.find(word) != std::string::npos; });
+}
+
+/// Returns the script among the skipped parts of another script that is the most likely to train, as a hint; empty if there
+/// is none. A script that fetches or prepares something is none.
+std::string launched_script(const std::vector<std::string>& skipped) {
+  constexpr std::string_view launches = ": it launches ";
+  std::string first;
+  for (const std::string& each : skipped) {
+    const std::size_t words = each.find(launches);
+    if (words == std::string::npos || each.find("://") != std::string::npos) continue;
+    const std::string hint = each.substr(words + 2);
+    const std::string_view name = std::string_view(hint).substr(0, hint.rfind('\''));
+    if (names_training(name)) return hint;
+    const std::string_view last = name.substr(name.find_last_of("/'") + 1);
+    constexpr std::array<std::string_view, 6> others{"get", "download", "install", "setup", "prepare", "build"};
+    const bool is_other =
+        std::any_of(others.begin(), others.end(), [&](std::string_view one) { return last.starts_with(one); });
+    if (first.empty() && !is_other) first = hint;
+  }
+  return first;
+}
+
 /// Returns a hint about a script that launches another script, or an unknown program; empty if it launches neither.
 std::string hint_of_script(const std::string& text, const std::string& path) {
   const ShellScript script = read_shell_script(script_of(text, path), path, {});
-  for (const std::string& skipped : script.skipped) {
-    const std::size_t words = skipped.find(": it launches ");
-    if (words != std::string::npos) return skipped.substr(words + 2);
-  }
-  const std::vector<PlacedText> programs = script_arguments(script).programs;
+  std::vector<PlacedText> programs = script_arguments(script).programs;
+  std::erase_if(programs, [](const PlacedText& each) {
+    return !each.is_known() || std::none_of(each.text.begin(), each.text.end(), begins_shell_name);
+  });
+  const auto training =
+      std::find_if(programs.rbegin(), programs.rend(), [](const PlacedText& each) { return names_training(each.text); });
+  const std::string launched = launched_script(script.skipped);
+  if (!launched.empty() && training == programs.rend()) return launched;
+  if (programs.empty() && script_of_job(text, path))
+    return "it starts no known program: give the script or the configuration that it starts";
   if (programs.empty() && script.values.size() > script.commands.size())
     return fmt::format(
         "it sets variables, and starts no training: give the configuration or the script that uses them: "
         "--like FILE --set {}",
         visible(path));
-  const auto is_letter = [](char c) { return begins_shell_name(c); };
-  if (programs.empty() || !programs.back().is_known() || std::ranges::none_of(programs.back().text, is_letter)) return {};
+  if (programs.empty()) return {};
   return fmt::format("it starts {}, whose arguments are unknown: give model and plan as options: recommend MODEL --gpus N",
-                     quote(programs.back().text));
+                     quote(training == programs.rend() ? programs.back().text : training->text));
 }
 
 }  // namespace
