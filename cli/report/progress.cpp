@@ -77,7 +77,7 @@ void LateProgress::show(std::size_t done, std::size_t items) {
     ProgressListener::tell(done, items, what_);
     told_ = now;
   }
-  if (now - start_ <= std::chrono::seconds(1) || now - shown_ <= std::chrono::milliseconds(100)) return;
+  if (now - start_ <= std::chrono::milliseconds(200) || now - shown_ <= std::chrono::milliseconds(100)) return;
   if (!progress_ || items != items_) {
     progress_.emplace(items);
     items_ = items;

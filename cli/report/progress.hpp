@@ -28,8 +28,8 @@ class Progress {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-/// A progress bar for a task that usually ends quickly. It prints nothing in the first second, and is then updated ten times
-/// per second.
+/// A progress bar for a task that usually ends quickly. It prints nothing in the first 0.2 seconds, and is then updated ten
+/// times per second.
 class LateProgress {
  public:
   explicit LateProgress(std::string_view what) : what_(what) {}

@@ -25,15 +25,22 @@ bool has_levels(const Group& group) {
          group.nodes() == std::floor(group.nodes());
 }
 
+/// Returns whether filters, channels or positions of layers are split.
+bool splits_layers(const Mesh& mesh) {
+  constexpr Family splitting = family_bit(Axis::filter) | family_bit(Axis::channel) | family_bit(Axis::spatial);
+  return (mesh.family() & splitting) != 0;
+}
+
 }  // namespace
 
 ExchangeTimes::ExchangeTimes(const Plan& plan, const Machine& machine, const Coefficients& coefficients,
-                             const Assumptions& assumptions)
+                             const Assumptions& assumptions, KnownTimes* known)
     : plan_(plan),
       machine_(machine),
       coefficients_(coefficients),
       software_(coefficients.software),
-      assumptions_(assumptions) {
+      assumptions_(assumptions),
+      known_(known) {
   if (assumptions.learned) learned_ = learned_of(coefficients.learned, plan.mesh.family());
 }
 
@@ -77,6 +84,7 @@ ExchangeTimes::GroupLinks ExchangeTimes::links_for(Family axes, Purpose purpose)
   way.group = group_of(plan_, machine_, axes);
   const Group& group = way.group;
   if (machine_.levels.empty()) return way;
+  if (known_ != nullptr && group.ranks > 1) way.place = known_->place(properties_of(group, purpose));
   const double in_node = group.members[0];
   way.flat = share(group, {Pattern::ring}, false, purpose);
   way.inside = share(group, {Pattern::ring, 1, true, 0, 0}, false, purpose);
@@ -99,6 +107,23 @@ ExchangeTimes::GroupLinks ExchangeTimes::links_for(Family axes, Purpose purpose)
     way.host_several_leaders = share(group, {Pattern::leaders, way.leader_count}, true, purpose);
   }
   return way;
+}
+
+std::vector<double> ExchangeTimes::properties_of(const Group& group, Purpose purpose) const {
+  // The family decides fitted factors, and which algorithm is prescribed for gradients.
+  const Family family = coefficients_.learned.empty() ? splits_layers(plan_.mesh) : plan_.mesh.family();
+  const std::size_t levels = std::min(machine_.levels.size(), Group::max_levels);
+  std::vector<double> properties{static_cast<double>(purpose), static_cast<double>(family), group.ranks,
+                                 static_cast<double>(group.outermost), exchanged_bytes(plan_, assumptions_).gradient};
+  properties.insert(properties.end(), group.members.begin(), group.members.begin() + levels);
+  properties.insert(properties.end(), group.flows.begin(), group.flows.begin() + levels);
+  if (!machine_.network) return properties;
+  properties.push_back(group.all);
+  for (std::size_t i = 0; i < group.digit_count; ++i) {
+    properties.push_back(group.digits[i].size);
+    properties.push_back(group.digits[i].stride);
+  }
+  return properties;
 }
 
 SharedLink ExchangeTimes::share(const Group& group, const Flows& flows, bool staged, Purpose purpose) const {
@@ -135,9 +160,7 @@ std::optional<AllreduceAlgorithm> ExchangeTimes::prescribed(Purpose purpose) con
   if (assumptions_.ring_only) return AllreduceAlgorithm::ring;
   if (purpose != Purpose::gradient) return software_.layer_algorithm;
   if (assumptions_.allreduce) return assumptions_.allreduce;
-  constexpr Family splits_the_layer = family_bit(Axis::filter) | family_bit(Axis::channel) | family_bit(Axis::spatial);
-  const bool hybrid = (plan_.mesh.family() & splits_the_layer) != 0;
-  return hybrid ? software_.hybrid_gradient_algorithm : software_.gradient_algorithm;
+  return splits_layers(plan_.mesh) ? software_.hybrid_gradient_algorithm : software_.gradient_algorithm;
 }
 
 bool ExchangeTimes::may_be_measured(const GroupLinks& at, Purpose purpose) const {
@@ -566,10 +589,23 @@ ExchangeTimes::Choice ExchangeTimes::allreduce(Bytes message, Family axes, Purpo
   return best;
 }
 
+Seconds ExchangeTimes::time(Collective operation, Bytes message, Family axes, Purpose purpose) const {
+  const auto compute = [&] { return fastest(operation, message, axes, purpose).time; };
+  // The time between neighbors depends on the positions of their tiles.
+  if (known_ == nullptr || operation == Collective::point_to_point) return compute();
+  return shared({links(axes, purpose).place, operation, KnownTimes::Kind::whole, message.value()}, compute);
+}
+
 Seconds ExchangeTimes::least_time(Bytes message, Family axes, Purpose purpose) const {
   const GroupLinks& at = links(axes, purpose);
   if (at.group.ranks <= 1) return {};
-  if (!is_measured(axes, purpose)) return least_by_links(message, at, purpose);
+  return shared({at.place, Collective::allgather, KnownTimes::Kind::least, message.value()},
+                [&] { return least_of(message, at); });
+}
+
+Seconds ExchangeTimes::least_of(Bytes message, const GroupLinks& at) const {
+  const Purpose purpose = at.purpose;
+  if (!is_measured(at.axes, purpose)) return least_by_links(message, at, purpose);
   // Each measured operation has its own lower bound. The smallest of these bounds holds for all operations.
   const double nodes = at.group.outermost == 0 ? 1 : at.group.nodes();
   const double learned = learned_[path_coefficients(purpose).beta];
@@ -662,6 +698,14 @@ ExchangeTimes::Predicted ExchangeTimes::rooted(Collective operation, Bytes messa
 Seconds ExchangeTimes::startup(Collective operation, Bytes message, Family axes, Purpose purpose) const {
   const GroupLinks& own = links(axes, purpose);
   if (own.group.ranks <= 1) return {};
+  if (operation == Collective::point_to_point) return neighbour_link(axes, purpose).link.alpha;
+  return shared({own.place, operation, KnownTimes::Kind::startup, message.value()},
+                [&] { return startup_of(operation, message, own); });
+}
+
+Seconds ExchangeTimes::startup_of(Collective operation, Bytes message, const GroupLinks& own) const {
+  const Family axes = own.axes;
+  const Purpose purpose = own.purpose;
   if (const std::optional<Parts> measured = measured_time(operation, message, own, purpose)) return measured->startups;
   const bool staged = is_staged(own, purpose);
   const GroupLinks& at = links(axes, purpose, true);
@@ -677,11 +721,11 @@ Seconds ExchangeTimes::startup(Collective operation, Bytes message, Family axes,
       const RingTime ring = operation == Collective::allgather ? ring_allgather_time : ring_reduce_scatter_time;
       return gather_time(ring, two_levels, message, at, staged);
     }
-    case Collective::point_to_point:
-      return neighbour_link(axes, purpose).link.alpha;
     case Collective::all_to_all:
       if (constants != nullptr) return library_all_to_all_time(message, library_group(at), *constants);
       return all_to_all_time(message, at, staged);
+    case Collective::point_to_point:
+      break;
     case Collective::broadcast:
     case Collective::reduce: {
       const std::string_view algorithm = rooted(operation, message, own).algorithm;

@@ -9,6 +9,7 @@
 #include "estimator/exchanges/collectives/communication_library.hpp"
 #include "estimator/exchanges/collectives/times.hpp"
 #include "estimator/exchanges/group.hpp"
+#include "estimator/exchanges/known_times.hpp"
 #include "estimator/exchanges/topology/contention.hpp"
 #include "estimator/inputs/assumptions.hpp"
 #include "estimator/inputs/coefficients.hpp"
@@ -55,12 +56,12 @@ inline constexpr std::string_view gossip_exchange = "gossip";
 /// library determines α and β (`LibraryConstants`).
 class ExchangeTimes {
  public:
-  ExchangeTimes(const Plan& plan, const Machine& machine, const Coefficients& coefficients, const Assumptions& assumptions);
+  /// `known`: times that plans of the same job share, or null.
+  ExchangeTimes(const Plan& plan, const Machine& machine, const Coefficients& coefficients, const Assumptions& assumptions,
+                KnownTimes* known = nullptr);
 
   /// Returns the time of the exchange. `message`: bytes of the full vector.
-  [[nodiscard]] Seconds time(Collective operation, Bytes message, Family axes, Purpose purpose) const {
-    return fastest(operation, message, axes, purpose).time;
-  }
+  [[nodiscard]] Seconds time(Collective operation, Bytes message, Family axes, Purpose purpose) const;
   /// A predicted time and the algorithm that has this time. The algorithm is `measured` if the
   /// operation was measured with the same number of ranks per node; else `ring`, `hierarchical`, `pairwise`,
   /// `tree`, `chain`, `allreduce`, `neighbour` or another Allreduce algorithm; empty for a single rank.
@@ -86,6 +87,11 @@ class ExchangeTimes {
   [[nodiscard]] Seconds least_time(Bytes message, Family axes, Purpose purpose = Purpose::layer) const;
   /// Returns whether measured times exist for any operation along these axes.
   [[nodiscard]] bool is_measured(Family axes, Purpose purpose) const;
+  /// Returns whether some operation along these axes may have a measured time. Otherwise, the time of each byte of a message
+  /// does not grow with the message.
+  [[nodiscard]] bool may_be_measured(Family axes, Purpose purpose) const {
+    return may_be_measured(links(axes, purpose), purpose);
+  }
   /// Discards cached links of groups. Must be called after each change of the plan's placement.
   void forget_groups() { links_.clear(); }
   [[nodiscard]] const Group& group(Family axes) const { return links(axes, Purpose::layer).group; }
@@ -102,7 +108,8 @@ class ExchangeTimes {
   struct GroupLinks {
     Family axes = 0;
     Purpose purpose = Purpose::layer;
-    bool only_startups = false;  ///< bytes take no time, only start-ups do
+    bool only_startups = false;   ///< bytes take no time, only start-ups do
+    KnownTimes::Place place = 0;  ///< 0: times are not shared
     Group group;
     SharedLink flat, inside, slices, leaders;         // direct; a leader uses all links of its node, as NCCL does
     SharedLink one_leader;                            // direct; the leader sends over one link
@@ -111,6 +118,16 @@ class ExchangeTimes {
     SharedLink several_leaders, host_several_leaders;
   };
   [[nodiscard]] GroupLinks links_for(Family axes, Purpose purpose) const;
+  /// Returns everything that decides the times of collectives in a group, other than the job.
+  [[nodiscard]] std::vector<double> properties_of(const Group& group, Purpose purpose) const;
+  /// Returns a time from the shared times, or the result of `compute()`.
+  template <class Compute>
+  [[nodiscard]] Seconds shared(const KnownTimes::Asked& asked, const Compute& compute) const {
+    return asked.place == 0 ? compute() : known_->time(asked, compute);
+  }
+  /// startup() and least_time() of a group, without shared times.
+  [[nodiscard]] Seconds startup_of(Collective operation, Bytes message, const GroupLinks& own) const;
+  [[nodiscard]] Seconds least_of(Bytes message, const GroupLinks& at) const;
   [[nodiscard]] const GroupLinks& links(Family axes, Purpose purpose, bool only_startups = false) const;
   /// Returns the number of ranks of one group that send to another node at once, if every rank
   /// sends to its neighbor in one direction.
@@ -186,6 +203,7 @@ class ExchangeTimes {
   const Coefficients& coefficients_;
   const Software& software_;
   const Assumptions& assumptions_;
+  KnownTimes* known_ = nullptr;
   Learned learned_;
   mutable std::deque<GroupLinks> links_;  ///< computed on first use; references to elements stay valid
 };

@@ -418,11 +418,11 @@ std::vector<KernelCosts> kernel_costs(const Job& job, const Plan& plan, const La
 }
 
 LayerCostTable::LayerCostTable(const Job& job, const Plan& plan, const LayerKinds& kinds, bool with_slopes,
-                               const std::vector<KernelCosts>* kernels)
+                               const std::vector<KernelCosts>* kernels, KnownTimes* known)
     : job_(job), plan_(plan), kinds_(kinds), with_slopes_(with_slopes) {
-  if (kinds.layouts.empty()) layouts_.push_back(std::make_unique<Layout>(job, plan));
+  if (kinds.layouts.empty()) layouts_.push_back(std::make_unique<Layout>(job, plan, known));
   for (const LayoutOfMesh& layout : kinds.layouts)
-    layouts_.push_back(std::make_unique<Layout>(job, on_mesh(plan, layout.mesh)));
+    layouts_.push_back(std::make_unique<Layout>(job, on_mesh(plan, layout.mesh), known));
   const ModelFacts& facts = job.facts;
   const double item = item_bytes(plan_.precision);
   LayerShard shard;

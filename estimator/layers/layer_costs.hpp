@@ -209,11 +209,12 @@ struct KernelCosts {
 class LayerCostTable {
  public:
   /// `with_slopes` also computes LayerCosts::slopes, which a search does not need. `kernels`: the result of kernel_costs();
-  /// null: the table computes them.
+  /// null: the table computes them. `known`: times of exchanges that the plans of the job share, or null.
   LayerCostTable(const Job& job, const Plan& plan, const LayerKinds& kinds, bool with_slopes = false,
-                 const std::vector<KernelCosts>* kernels = nullptr);
+                 const std::vector<KernelCosts>* kernels = nullptr, KnownTimes* known = nullptr);
   /// The table refers to the kinds, which must not be temporary.
-  LayerCostTable(const Job&, const Plan&, LayerKinds&&, bool = false, const std::vector<KernelCosts>* = nullptr) = delete;
+  LayerCostTable(const Job&, const Plan&, LayerKinds&&, bool = false, const std::vector<KernelCosts>* = nullptr,
+                 KnownTimes* = nullptr) = delete;
 
   /// Recomputes the exchange times for another order of the ranks. Other costs do not depend on the order.
   void place(const Placement& placement);
@@ -262,8 +263,8 @@ class LayerCostTable {
 
   /// The plan with all layers on the mesh of a layout, and the exchanges on this mesh.
   struct Layout {
-    Layout(const Job& job, const Plan& a_plan)
-        : plan(a_plan), exchanges(plan, job.machine, job.coefficients, job.assumptions) {
+    Layout(const Job& job, const Plan& a_plan, KnownTimes* known)
+        : plan(a_plan), exchanges(plan, job.machine, job.coefficients, job.assumptions, known) {
       if (job.assumptions.learned) learned = learned_of(job.coefficients.learned, plan.mesh.family());
     }
     Plan plan;

@@ -36,7 +36,7 @@ const SplitTables::Split& SplitTables::split(const Plan& plan) const {
   } else {
     const Kernels* const kernels = this->kernels(plan);
     split.costs = std::make_unique<LayerCostTable>(job_, plan, kinds_of(plan), false,
-                                                   kernels == nullptr ? nullptr : &kernels->of_kinds);
+                                                   kernels == nullptr ? nullptr : &kernels->of_kinds, &known_times_);
     split.plan = key;
     split.slot = static_cast<std::size_t>(found - splits_.begin());
     split.number = ++numbers_;
@@ -89,7 +89,7 @@ const ExchangeTimes& SplitTables::exchanges(const Plan& plan) const {
   for (const auto& known : placed_) {
     if (known->plan.placement == plan.placement) return known->exchanges;
   }
-  return placed_.emplace_back(std::make_unique<Placed>(plan, job_))->exchanges;
+  return placed_.emplace_back(std::make_unique<Placed>(plan, job_, known_times_))->exchanges;
 }
 
 ReplicatedLayers SplitTables::replicated_layers_of(const Plan& plan) const {

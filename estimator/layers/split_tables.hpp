@@ -77,10 +77,11 @@ class SplitTables {
 
  private:
   /// The number of splits with cached kernels.
-  static constexpr std::size_t kept_kernels = 1U << 12U;
+  static constexpr std::size_t kept_kernels = 1U << 14U;
   /// The degrees except replicas and stages, the number of samples, the precision, and the choices that divide layers.
   using KernelKey = std::tuple<Mesh, double, Precision, bool, ContextExchange, bool>;
   const Job& job_;
+  mutable KnownTimes known_times_;  ///< used by the tables and exchanges below
   mutable std::array<Split, kept> splits_;
   mutable Plan latest_;  ///< the latest plan whose split was requested
   mutable const Split* of_latest_ = nullptr;
@@ -102,8 +103,8 @@ class SplitTables {
   /// The exchanges for one plan's degrees, under each requested placement. Other choices of the
   /// plan do not affect exchanges.
   struct Placed {
-    Placed(const Plan& a_plan, const Job& job)
-        : plan(a_plan), exchanges(plan, job.machine, job.coefficients, job.assumptions) {}
+    Placed(const Plan& a_plan, const Job& job, KnownTimes& known)
+        : plan(a_plan), exchanges(plan, job.machine, job.coefficients, job.assumptions, &known) {}
     Plan plan;
     ExchangeTimes exchanges;
   };

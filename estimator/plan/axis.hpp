@@ -56,9 +56,16 @@ inline constexpr std::array<AxisRow, axis_count> axis_table{{
 
 /// Returns the index of the first mesh dimension of an axis. The dimensions of the axis are consecutive.
 [[nodiscard]] constexpr std::size_t first_dimension_of(Axis axis) {
-  std::size_t first = 0;
-  for (std::size_t i = 0; axis_table[i].axis != axis; ++i) first += axis_table[i].extents;
-  return first;
+  constexpr std::array<std::size_t, axis_count> firsts = [] {
+    std::array<std::size_t, axis_count> of_axes{};
+    std::size_t first = 0;
+    for (const AxisRow& row : axis_table) {
+      of_axes[static_cast<std::size_t>(row.axis)] = first;
+      first += row.extents;
+    }
+    return of_axes;
+  }();
+  return firsts[static_cast<std::size_t>(axis)];
 }
 inline constexpr std::size_t mesh_dimensions = first_dimension_of(axis_table.back().axis) + axis_table.back().extents;
 

@@ -7,6 +7,7 @@
 #include "estimator/layers/layer_costs.hpp"
 #include "estimator/memory/memory.hpp"
 #include "estimator/schedules/schedule.hpp"
+#include "estimator/search/variants.hpp"
 
 namespace ddl {
 namespace {
@@ -19,23 +20,6 @@ constexpr double many_samples = 1024;
 constexpr Bytes rounding_of_layer(8 * 512.0);
 
 }  // namespace
-
-std::vector<Plan> ActivationBounds::ways_to_divide(const Plan& plan) const {
-  std::vector<Plan> ways{plan};
-  for (const PlanChoice choice : {PlanChoice::sequence_parallel, PlanChoice::context_exchange, PlanChoice::experts}) {
-    const PlanChoiceRow& row = row_of(choice);
-    if (!row.matters(plan.mesh)) continue;
-    for (std::size_t i = 0, count = ways.size(); i < count; ++i) {
-      for (int value = 1; value <= row.last; ++value) {
-        if (row.possible != nullptr && !row.possible(estimator_.job().facts, ways[i], value)) continue;
-        Plan way = ways[i];
-        row.set(way, value);
-        ways.push_back(way);
-      }
-    }
-  }
-  return ways;
-}
 
 const ActivationBounds::Kept& ActivationBounds::kept_of(const Plan& plan) {
   Mesh divided = plan.mesh;
@@ -55,7 +39,7 @@ const ActivationBounds::Kept& ActivationBounds::kept_of(const Plan& plan) {
   const std::vector<KernelCosts> none(kinds.count.size());
   const auto count = static_cast<int>(job.facts.model->layers.size());
   kept.all = kept.first = Bytes(std::numeric_limits<double>::infinity());
-  for (Plan& way : ways_to_divide(alone)) {
+  for (Plan& way : ways_to_divide(job.facts, alone)) {
     const LayerCostTable costs(job, way, kinds, false, &none);
     const auto lower = [&](Bytes& least, int last) {
       for (const Recompute recompute : enum_values<Recompute>) {

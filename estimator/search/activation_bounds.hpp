@@ -1,7 +1,6 @@
 #pragma once
 
 #include <map>
-#include <vector>
 
 #include "core/quantity.hpp"
 #include "estimator/plan/plan.hpp"
@@ -27,8 +26,6 @@ class ActivationBounds {
     Bytes first{};  ///< of the first layer
   };
   const Kept& kept_of(const Plan& plan);
-  /// Returns plans with the degrees of `plan`, one for each possible way to divide layers.
-  [[nodiscard]] std::vector<Plan> ways_to_divide(const Plan& plan) const;
 
   const Estimator& estimator_;
   std::map<Mesh, Kept> known_;  ///< keyed by the degrees except replicas and stages

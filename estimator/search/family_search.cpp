@@ -365,7 +365,7 @@ void FamilySearch::try_variants(Plan plan, std::int64_t count) {
     plan.placement = placements.front();
     // If requested choices are impossible, the reason is reported, so these choices are examined first.
     if (may_break_limits_ && possible_choices(plan).empty()) continue;
-    if (needless || (may_be_beaten() && beaten(Closeness::degrees, plan, plan))) {
+    if (needless || (may_be_beaten() && beaten(commons_.bounds.of(plan), plan))) {
       counts_.pruned += count / all;
       settled.push_back(micro_batches);
       continue;
@@ -384,6 +384,7 @@ void FamilySearch::try_placements(Plan plan, const std::vector<Placement>& place
                                   const std::vector<LikeChoices>& groups) {
   // For each group of choices, the stages with which no plan fits.
   std::vector<std::vector<std::vector<int>>> too_full(groups.size());
+  std::vector<std::optional<bool>> hopeless(groups.size());  // are_hopeless() of each group, for all placements
   for (const Placement& placement : placements) {
     plan.placement = placement;
     // Bounds that are closer to the estimate take longer to compute.
@@ -396,7 +397,8 @@ void FamilySearch::try_placements(Plan plan, const std::vector<Placement>& place
       // The placement affects memory only because it changes the layers of the stages.
       std::vector<std::vector<int>>& known = too_full[group];
       if (!known.empty() && plan.mesh[Axis::pipeline] == 1) continue;
-      if (are_hopeless(plan, choices)) {
+      if (!hopeless[group]) hopeless[group] = are_hopeless(plan, choices);
+      if (*hopeless[group]) {
         ++misfits_;
         continue;
       }

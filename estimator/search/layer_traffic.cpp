@@ -22,6 +22,10 @@ Plan without_copies(const Plan& plan) {
   return alone;
 }
 
+bool is_gather_or_sum(Collective operation) {
+  return operation == Collective::allreduce || operation == Collective::allgather || operation == Collective::reduce_scatter;
+}
+
 }  // namespace
 
 template <class Take>
@@ -82,6 +86,28 @@ Seconds LayerTraffic::time(const Plan& plan, const ExchangeTimes& placed) const 
            (exposed_share(job_, exchange, placed.group(exchange.axes)) * each.count);
   }
   return sum;
+}
+
+Seconds LayerTraffic::time_of_sample(const Plan& plan, const ExchangeTimes& placed) const {
+  const double samples = samples_per_micro_batch(plan), item = item_bytes(plan.precision);
+  const bool hides = job_.coefficients.software.overlaps_expert_exchanges.value_or(false);
+  Seconds sum{};
+  for (const Equal& each : exchanges_of(plan)) {
+    const Exchange& exchange = each.exchange;
+    if (hides && is_of_experts(exchange)) continue;
+    Seconds time{};
+    if (!placed.may_be_measured(exchange.axes, exchange.purpose)) {
+      time = exchange_time(job_, placed, exchange, Bytes(exchange.items * samples * item)) / samples;
+    } else if (exchange.copies <= 1 && is_gather_or_sum(exchange.operation)) {
+      // Of measured times, only these operations have a bound for each byte.
+      const double times = exchange.operation == Collective::allreduce ? 2 : 1;
+      time = placed.least_time(Bytes(exchange.items * item), exchange.axes, exchange.purpose) * (times * exchange.messages);
+    }
+    sum += time * (exposed_share(job_, exchange, placed.group(exchange.axes)) * each.count);
+  }
+  // Products in another order differ by rounding.
+  constexpr double rounding = 1 - 1e-9;
+  return sum * rounding;
 }
 
 double LayerTraffic::launches(const Plan& plan) const {

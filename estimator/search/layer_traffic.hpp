@@ -23,6 +23,9 @@ class LayerTraffic {
   /// Returns a lower bound of the time of exchanges that are not overlapped with kernels, in all stages together, for plans
   /// that divide layers as `plan` does. `placed`: the exchanges under the placement of `plan`.
   [[nodiscard]] Seconds time(const Plan& plan, const ExchangeTimes& placed) const;
+  /// Returns a lower bound of the time of the same exchanges for each sample, for any number of micro-batches. `plan` has
+  /// one micro-batch: shorter messages take at least as long for each byte.
+  [[nodiscard]] Seconds time_of_sample(const Plan& plan, const ExchangeTimes& placed) const;
   /// Returns a lower bound of the number of launches, for any exchange of contexts and any way to divide experts.
   [[nodiscard]] double launches(const Plan& plan) const;
 

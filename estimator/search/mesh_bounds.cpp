@@ -20,12 +20,32 @@ const MeshBounds::BareBounds& MeshBounds::by_micro_batches(Plan plan) {
   return known;
 }
 
+Seconds MeshBounds::exchanges_of_sample(const Plan& plan) {
+  // The bound by degrees contains the exchanges of other axes. Vision models have the most meshes, and their bounds by
+  // degrees are close.
+  constexpr Family axes = family_bit(Axis::tensor) | family_bit(Axis::context) | family_bit(Axis::expert);
+  if (!estimator_.job().facts.model->input.sequence || (plan.mesh.family() & axes) == 0) return {};
+  const auto known = exchanges_.find(plan.mesh);
+  if (known != exchanges_.end()) return known->second;
+  Seconds least(std::numeric_limits<double>::infinity());
+  for (const Placement& placement : space_.placements(plan)) {
+    for (Plan way : ways_to_divide(estimator_.job().facts, plan)) {
+      way.placement = placement;
+      if (least > Seconds{}) least = min(least, bounds_.exchanges_of_sample(way));
+    }
+  }
+  if (exchanges_.size() >= kept_exchanges) exchanges_.clear();
+  return exchanges_[plan.mesh] = least;
+}
+
+Seconds MeshBounds::of(const Plan& plan) { return bounds_.by_degrees(plan, exchanges_of_sample(plan)); }
+
 Seconds MeshBounds::full(Plan plan) {
   Seconds least(std::numeric_limits<double>::max());
   for (const auto& [bare, micro_batches] : by_micro_batches(plan)) {
     if (bare >= least.value()) break;
     plan.micro_batches = micro_batches;
-    least = min(least, bounds_.least(Closeness::degrees, plan));
+    least = min(least, of(plan));
   }
   return least;
 }

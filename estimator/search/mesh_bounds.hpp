@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <tuple>
@@ -27,16 +28,25 @@ class MeshBounds {
   /// skipped if its bound without exchanges exceeds the full bound of another number.
   [[nodiscard]] Seconds full(Plan plan);
 
+  /// Returns a lower bound for all plans with these degrees and this number of micro-batches.
+  [[nodiscard]] Seconds of(const Plan& plan);
+
   /// Bounds in ascending order; each bound belongs to a number of micro-batches.
   using BareBounds = std::vector<std::pair<double, std::int64_t>>;
   /// Returns the bounds without exchanges; without a pipeline, only the bound of the fewest micro-batches.
   [[nodiscard]] const BareBounds& by_micro_batches(Plan plan);
 
  private:
+  /// Returns a lower bound of the time of layer-wise exchanges for each sample, for all searched placements and choices.
+  [[nodiscard]] Seconds exchanges_of_sample(const Plan& plan);
+
   const Estimator& estimator_;
   const TimeBounds& bounds_;
   const VariantSpace& space_;
   std::map<std::tuple<Family, std::int64_t, int, int, int>, BareBounds> known_;
+  /// The number of meshes with cached exchanges.
+  static constexpr std::size_t kept_exchanges = 1U << 12U;
+  std::map<Mesh, Seconds> exchanges_;  ///< results of exchanges_of_sample()
 };
 
 }  // namespace ddl

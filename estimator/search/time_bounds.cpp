@@ -129,6 +129,18 @@ Seconds TimeBounds::least(Closeness closeness, const Plan& plan) const {
   return closeness == Closeness::size ? rest : with_input(rest, plan);
 }
 
+Seconds TimeBounds::by_degrees(const Plan& plan, Seconds exchanges_of_sample) const {
+  return with_input(of_degrees(plan, exchanges_of_sample * samples_per_micro_batch(plan)) * rounding, plan);
+}
+
+Seconds TimeBounds::exchanges_of_sample(Plan plan) const {
+  // In a pipeline with slots, exchanges of one stage only are part of the time.
+  const bool in_slots = job_.assumptions.slot_pipeline && plan.mesh[Axis::pipeline] > 1;
+  if (in_slots || job_.machine.levels.empty() || !job_.facts.tables.empty()) return {};
+  plan.micro_batches = 1;
+  return traffic_.time_of_sample(plan, tables_.exchanges(plan));
+}
+
 Seconds TimeBounds::of_step(const Plan& plan) const { return with_input(steps_.staged(plan).step_time() * rounding, plan); }
 
 Seconds TimeBounds::with_input(Seconds rest, const Plan& plan) const {
@@ -142,7 +154,7 @@ Seconds TimeBounds::of(Closeness closeness, const Plan& plan) const {
     case Closeness::size:
       return of_size(plan);
     case Closeness::degrees:
-      return of_degrees(plan);
+      return of_degrees(plan, {});
     case Closeness::placement:
       return of_placement(plan, {});
     case Closeness::exchanges:
@@ -438,8 +450,8 @@ Seconds TimeBounds::with_split(const LayersStep& layers, const OfSplit& split, c
   return shortest_of_all(step, plan);
 }
 
-Seconds TimeBounds::of_degrees(const Plan& plan) const {
-  const Seconds bound = with_split(layers_step(plan, nullptr), {}, plan);
+Seconds TimeBounds::of_degrees(const Plan& plan, Seconds exchanges) const {
+  const Seconds bound = with_split(layers_step(plan, nullptr), {{}, exchanges}, plan);
   const Software& software = job_.coefficients.software;
   const bool sparse = software.gradient_density || job_.assumptions.allreduce == AllreduceAlgorithm::sparse ||
                       software.gradient_algorithm == AllreduceAlgorithm::sparse ||

@@ -42,6 +42,11 @@ class TimeBounds {
   /// Returns a lower bound of the step time of all plans that agree with `plan` in every effect
   /// that the bound takes into account. The shapes of the plans must be possible.
   [[nodiscard]] Seconds least(Closeness closeness, const Plan& plan) const;
+  /// Returns the bound by degrees for plans whose layer-wise exchanges take at least this time for each sample.
+  [[nodiscard]] Seconds by_degrees(const Plan& plan, Seconds exchanges_of_sample) const;
+  /// Returns a lower bound of the time of layer-wise exchanges for each sample, for any number of micro-batches, and for
+  /// plans with these degrees that have this placement and divide layers in this way.
+  [[nodiscard]] Seconds exchanges_of_sample(Plan plan) const;
   /// Returns a lower bound for all plans that differ from `plan` only in how parameters are sharded
   /// or offloaded. `plan` itself neither shards nor offloads parameters.
   [[nodiscard]] Seconds of_step(const Plan& plan) const;
@@ -52,7 +57,7 @@ class TimeBounds {
   /// Adds the time of reading samples to a bound of the remaining time of the step.
   [[nodiscard]] Seconds with_input(Seconds rest, const Plan& plan) const;
   [[nodiscard]] Seconds of_size(const Plan& plan) const;
-  [[nodiscard]] Seconds of_degrees(const Plan& plan) const;
+  [[nodiscard]] Seconds of_degrees(const Plan& plan, Seconds exchanges) const;
   /// Bounds for the split of a plan. `kernels`: a lower bound of the time of a micro-batch's kernels in all stages. It is
   /// used if it is above the bound that holds for every split.
   struct OfSplit {

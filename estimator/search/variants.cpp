@@ -62,6 +62,23 @@ GroupSizes searched_groups(const Machine& machine, const Mesh& mesh) {
   return sizes;
 }
 
+std::vector<Plan> ways_to_divide(const ModelFacts& facts, const Plan& plan) {
+  std::vector<Plan> ways{plan};
+  for (const PlanChoice choice : {PlanChoice::sequence_parallel, PlanChoice::context_exchange, PlanChoice::experts}) {
+    const PlanChoiceRow& row = row_of(choice);
+    if (!row.matters(plan.mesh)) continue;
+    for (std::size_t i = 0, count = ways.size(); i < count; ++i) {
+      for (int value = 1; value <= row.last; ++value) {
+        if (row.possible != nullptr && !row.possible(facts, ways[i], value)) continue;
+        Plan way = ways[i];
+        row.set(way, value);
+        ways.push_back(way);
+      }
+    }
+  }
+  return ways;
+}
+
 VariantSpace::VariantSpace(const SearchOptions& options, const ModelFacts& facts, const Machine& machine)
     : options_(options),
       facts_(facts),

@@ -31,6 +31,9 @@ void set_choices(Plan& plan, const ChoiceValues& values);
 /// Combinations of choices for plans that divide layers in the same way, simplest first.
 using LikeChoices = std::vector<ChoiceValues>;
 
+/// Returns plans with the degrees of `plan`, one for each possible way to divide layers.
+[[nodiscard]] std::vector<Plan> ways_to_divide(const ModelFacts& facts, const Plan& plan);
+
 /// The micro-batches, placements and other choices that plans of a search may have in addition to their degrees.
 class VariantSpace {
  public:

@@ -206,6 +206,7 @@ void check_mesh_bounds(const Estimator& estimator, const Plan& plan, double time
   const Plan plainest = with_first_values(plan, [](const PlanChoiceRow&) { return true; });
   require_below("MeshBounds::bare", bounds.bare(plainest).value(), time);
   require_below("MeshBounds::full", bounds.full(plainest).value(), time);
+  require_below("MeshBounds::of", bounds.of(plainest).value(), time);
 }
 
 void check_memory(const Estimator& estimator, const Plan& plan) {

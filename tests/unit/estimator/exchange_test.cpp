@@ -469,6 +469,49 @@ TEST_CASE("the start-up part of a time is the part that grows with the latency")
   CHECK(above_zero > 10000);
 }
 
+TEST_CASE("plans of one job that share times have the same times as each plan alone") {
+  Random random(7);
+  for (int i = 0; i < 200; ++i) {
+    Setting setting = random_setting(random);
+    if (random.chance()) setting.coefficients.learned = {{setting.plan.mesh.family(), Learned{}}};
+    KnownTimes known;
+    for (int plan = 0; plan < 8; ++plan) {
+      setting.plan = random_setting(random).plan;
+      const ExchangeTimes alone = setting.times();
+      const ExchangeTimes shared(setting.plan, setting.machine, setting.coefficients, setting.assumptions, &known);
+      for (const Family axes : {data, filter, spatial, data | spatial}) {
+        for (const Purpose purpose : all_purposes) {
+          const Bytes message(random_step(random) * 100);
+          for (const Collective operation : all_collectives) {
+            INFO(to_string(operation));
+            REQUIRE(shared.time(operation, message, axes, purpose) == alone.time(operation, message, axes, purpose));
+            REQUIRE(shared.startup(operation, message, axes, purpose) == alone.startup(operation, message, axes, purpose));
+          }
+          REQUIRE(shared.least_time(message, axes, purpose) == alone.least_time(message, axes, purpose));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("the time of each byte does not grow with the message if times are not measured") {
+  Random random(8);
+  for (int i = 0; i < 2000; ++i) {
+    const Setting setting = random_setting(random);
+    const ExchangeTimes times = setting.times();
+    for (const Family axes : {data, filter, spatial, data | spatial}) {
+      for (const Purpose purpose : all_purposes) {
+        const double few = random_step(random) * 100, many = few * random_step(random);
+        for (const Collective operation : all_collectives) {
+          INFO(to_string(operation));
+          const double each = times.time(operation, Bytes(few), axes, purpose).value() / few;
+          REQUIRE(times.time(operation, Bytes(many), axes, purpose).value() / many <= each * (1 + 1e-12));
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("a reference to a group stays valid while other groups are requested") {
   Setting setting = with_plan(4, 4);
   setting.plan.mesh.set_tiles({2, 1, 1});

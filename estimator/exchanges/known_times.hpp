@@ -1,0 +1,56 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "core/quantity.hpp"
+#include "estimator/inputs/collective.hpp"
+
+namespace ddl {
+
+/// Caches times of exchanges among equally placed groups of ranks. Most plans of a search have groups that earlier plans
+/// have, and exchange equal messages. Not thread-safe.
+class KnownTimes {
+ public:
+  /// A number of equally placed groups; 0: unknown.
+  using Place = std::uint32_t;
+  /// Returns the number of groups with these properties. Groups with equal properties must have equal times.
+  [[nodiscard]] Place place(const std::vector<double>& properties);
+
+  enum class Kind : std::uint8_t { whole, startup, least };
+  struct Asked {
+    Place place = 0;
+    Collective operation = Collective::allreduce;
+    Kind kind = Kind::whole;
+    double bytes = 0;
+    friend bool operator==(const Asked&, const Asked&) = default;
+  };
+  /// Returns the time of an exchange, which is the result of `compute()` if it is not known.
+  template <class Compute>
+  [[nodiscard]] Seconds time(const Asked& asked, const Compute& compute) {
+    if (times_.empty()) times_.resize(kept_times);
+    Known& known = times_[slot_of(asked)];
+    if (known.asked == asked) return known.time;
+    // Computing a time may need other times, which may take the same slot.
+    const Seconds time = compute();
+    known = {asked, time};
+    return time;
+  }
+
+ private:
+  struct Known {
+    Asked asked{};
+    Seconds time{};
+  };
+  static constexpr std::size_t kept_times = 1U << 13U, kept_places = 1U << 13U;
+  [[nodiscard]] static std::size_t slot_of(const Asked& asked);
+
+  std::vector<Known> times_;  ///< by a hash of what was asked for; a later exchange replaces an earlier one
+  std::map<std::vector<double>, Place> places_;
+  Place latest_ = 0;
+};
+
+}  // namespace ddl
