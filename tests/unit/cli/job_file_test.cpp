@@ -59,7 +59,8 @@ class RandomJobs {
       const auto last = static_cast<std::int64_t>(row.kind == SettingKind::name ? row.names.size() - 1 : 1);
       double value = static_cast<double>(number(0, last));
       if (row.kind == SettingKind::number) value = row.least + value * (row.most - row.least) / 2;
-      if (row.kind == SettingKind::whole_number) value = static_cast<double>(number(0, static_cast<std::int64_t>(row.most)));
+      if (row.kind == SettingKind::whole_number)
+        value = static_cast<double>(number(static_cast<std::int64_t>(row.least), static_cast<std::int64_t>(row.most)));
       if (row.kind == SettingKind::percentile) value = static_cast<double>(number(500, 999)) / 10;
       if (row.kind == SettingKind::duration) value = static_cast<double>(number(0, 1000)) * 1e-6;
       if (row.kind == SettingKind::time || row.kind == SettingKind::bandwidth)
