@@ -92,6 +92,13 @@ void parse_layouts(std::string_view text, Plan& plan, std::string_view option) {
       plan.table_segments.push_back(*tables);
       continue;
     }
+    if (const std::optional<RecomputeSegment> recompute = parse_recompute_segment(parts[i])) {
+      if (!plan.recompute_segments.empty() && plan.recompute_segments.back().first >= recompute->first)
+        throw Error(fmt::format("the recompute segments in {} are not in the order of their layers", quote(text)),
+                    "write for example data=8 from16:keep from32:ac, with recompute: full");
+      plan.recompute_segments.push_back(*recompute);
+      continue;
+    }
     constexpr std::string_view sign = "from";
     const std::size_t colon = std::min(parts[i].find(':'), parts[i].size());
     Plan own;

@@ -122,6 +122,13 @@ void add_table(Document& document, const RecommendAnswer& answer, const RankedRo
   if (const std::string faster = faster_text(answer); !faster.empty()) document.paragraph(faster);
   const bool has_segments =
       std::any_of(answer.shown.begin(), answer.shown.end(), [](const Estimate& each) { return has_layouts(each.plan); });
+  const bool has_recomputed = std::any_of(answer.shown.begin(), answer.shown.end(),
+                                          [](const Estimate& each) { return !each.plan.recompute_segments.empty(); });
+  if (answer.recompute_gap && has_recomputed) {
+    document.paragraph(fmt::format("with other recomputed blocks, {} takes at most {} less ({})",
+                                   plan_word(answer.layered->plan), humanize(*answer.recompute_gap),
+                                   share_text(*answer.recompute_gap / answer.layered->time.step_time())));
+  }
   if (answer.options.per_layer && !has_segments) {
     document.paragraph(
         answer.result.stopped ? "plans that lay out layers differently were not searched, because the search was stopped"
@@ -340,6 +347,7 @@ Json json_of(const RecommendAnswer& answer) {
   json["faster"] = is_of_first(answer, answer.result.fastest)
                        ? estimate_to_json(*answer.result.fastest, 0, study, answer.options.training)
                        : Json(nullptr);
+  if (answer.recompute_gap) json["recompute_gap_s"] = answer.recompute_gap->value();
   json["plans"] = Json::array();
   for (std::size_t i = 0; i < answer.shown.size(); ++i) json["plans"].push_back(shown(i));
   for (const Estimate& estimate : answer.result.rejected)

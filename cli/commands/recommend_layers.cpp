@@ -6,6 +6,7 @@
 #include "estimator/explain/explanation.hpp"
 #include "estimator/schedules/schedule.hpp"
 #include "estimator/search/layer_search.hpp"
+#include "estimator/search/recompute_search.hpp"
 #include "estimator/search/search.hpp"
 #include "estimator/search/table_search.hpp"
 
@@ -52,9 +53,37 @@ std::vector<Plan> alike_plans(const RecommendAnswer& answer, const SearchOptions
   return plans;
 }
 
-}  // namespace
+void keep_faster(std::optional<Estimate> found, const SearchOptions& options, RecommendAnswer& answer) {
+  if (!found || !found->feasible() || (found->verdict != Verdict::fits && !options.allow_risk)) return;
+  if (options.only_startable && !options.is_startable(*found)) return;
+  if (answer.layered && found->time.step_time() >= answer.layered->time.step_time()) return;
+  answer.layered = std::move(found);
+}
 
-namespace {
+/// Adds by how much another choice of recomputed blocks may be faster.
+void add_gap(const SearchOptions& options, RecommendAnswer& answer) {
+  const Plan& plan = answer.layered->plan;
+  if (plan.recompute_segments.empty()) return;
+  const Verdict allowed = options.allow_risk ? Verdict::at_risk : Verdict::fits;
+  const std::optional<RecomputedPlan> least = least_recomputation(*answer.estimator, plan, allowed);
+  if (!least) return;
+  const Seconds longer = answer.layered->time.step_time() - answer.estimator->step_time(least->plan);
+  answer.recompute_gap = max(Seconds{}, least->gap + longer);
+}
+
+/// Chooses recomputed blocks for the best plan of each strategy that saves memory.
+void add_recomputed_apart(RecommendAnswer& answer, const SearchOptions& options) {
+  const Estimator& estimator = *answer.estimator;
+  if (options.only_startable || !may_choose_recomputed_blocks(options, estimator.job())) return;
+  constexpr std::size_t most_plans = 8;
+  const std::vector<Estimate>& best = answer.result.best;
+  for (std::size_t i = 0; i < std::min(best.size(), most_plans); ++i) {
+    if (best[i].plan.recompute != Recompute::full && best[i].plan.zero_stage == 0) continue;
+    const Verdict allowed = options.allow_risk ? Verdict::at_risk : Verdict::fits;
+    const std::optional<RecomputedPlan> found = best_recomputation(estimator, options, best[i].plan, allowed);
+    if (found) keep_faster(estimator.estimate(found->plan), options, answer);
+  }
+}
 
 /// Searches a way to hold each table, for the fastest plan of data parallelism alone.
 void add_tables_apart(RecommendAnswer& answer, const SearchOptions& options) {
@@ -65,10 +94,7 @@ void add_tables_apart(RecommendAnswer& answer, const SearchOptions& options) {
   const std::vector<Estimate>& best = answer.result.best;
   const auto fastest = std::find_if(best.begin(), best.end(), is_data);
   if (fastest == best.end()) return;
-  std::optional<Estimate> found = best_by_table(*answer.estimator, fastest->plan);
-  if (!found || (found->verdict != Verdict::fits && !options.allow_risk)) return;
-  if (options.only_startable && !options.is_startable(*found)) return;
-  if (!answer.layered || found->time.step_time() < answer.layered->time.step_time()) answer.layered = std::move(found);
+  keep_faster(best_by_table(*answer.estimator, fastest->plan), options, answer);
 }
 
 }  // namespace
@@ -86,13 +112,12 @@ void add_layered_plan(RecommendAnswer& answer, const SearchOptions& options) {
   if (options.only_startable && answer.options.plan.strategy.empty()) layered.families.clear();
   for (const Plan& plan : alike_plans(answer, options)) {
     answer.searched_layers = true;
-    std::optional<Estimate> found = best_by_layer(*answer.estimator, layered, plan);
-    if (!found || (found->verdict != Verdict::fits && !options.allow_risk)) continue;
-    if (options.only_startable && !options.is_startable(*found)) continue;
-    if (!answer.layered || found->time.step_time() < answer.layered->time.step_time()) answer.layered = std::move(found);
+    keep_faster(best_by_layer(*answer.estimator, layered, plan), options, answer);
   }
+  add_recomputed_apart(answer, options);
   if (!options.chosen[PlanChoice::tables]) add_tables_apart(answer, options);
   if (!answer.layered) return;
+  add_gap(options, answer);
   const Seconds fastest = answer.result.best.front().time.step_time();
   if (answer.layered->time.step_time() * (1 + usual_tie) >= fastest) return;
   answer.result.best.insert(answer.result.best.begin(), *answer.layered);

@@ -67,6 +67,8 @@ struct RecommendAnswer {
   /// With --per-layer, the fastest plan with several layouts, if there is one; ranked only if it is faster by more than a
   /// tie.
   std::optional<Estimate> layered;
+  /// If that plan recomputes some blocks: by how much its step may be shorter at most if other blocks were recomputed.
+  std::optional<Seconds> recompute_gap;
   bool searched_layers = false;  ///< whether any plan with several layouts was looked for
 
   /// If no plan is possible: how much more the user has to give for a plan.

@@ -60,7 +60,8 @@ std::vector<LikeLayers> grouped(const Explanation& explanation) {
   std::vector<LikeLayers> groups;
   for (const LayerExplanation& layer : explanation.layers) {
     const auto alike = [&](const LikeLayers& group) {
-      return group.first->kind == layer.kind && group.first->stage == layer.stage;
+      return group.first->kind == layer.kind && group.first->stage == layer.stage &&
+             (explanation.estimate.plan.recompute_segments.empty() || group.first->runs_again == layer.runs_again);
     };
     auto found = std::find_if(groups.begin(), groups.end(), alike);
     if (found == groups.end()) found = groups.insert(groups.end(), {&layer, 0, {}});
@@ -125,11 +126,12 @@ Table phases_table(const Explanation& explanation, const TimeUnit& unit) {
 }
 
 /// Returns the layout of a layer in a plan with several layouts.
-std::string layout_word(const Plan& plan, const ModelFacts& facts, int layer) {
-  const auto index = static_cast<std::size_t>(layer);
+std::string layout_word(const Plan& plan, const ModelFacts& facts, const LayerExplanation& layer) {
+  const auto index = static_cast<std::size_t>(layer.layer);
   if (!plan.table_segments.empty() && facts.is_of_table(index))
     return std::string(to_string(tables_of(plan, static_cast<std::size_t>(facts.of_table[index]))));
-  return degrees_word(mesh_of(plan, layer));
+  const bool again = !plan.recompute_segments.empty() && layer.runs_again;
+  return degrees_word(mesh_of(plan, layer.layer)) + (again ? " ac" : "");
 }
 
 Table layers_table(const Explanation& explanation, const Study& study, const TimeUnit& unit) {
@@ -169,7 +171,7 @@ Table layers_table(const Explanation& explanation, const Study& study, const Tim
     Breakdown time = group.time;
     time[Part::waiting] = group.host_waiting;
     rest -= group.host_waiting;
-    if (segments) layout = layout_word(plan, study.job().facts, first.layer);
+    if (segments) layout = layout_word(plan, study.job().facts, first);
     const std::optional<Provenance> source = kernel_source(first);
     add({layer.name, std::to_string(group.count)}, std::to_string(first.stage + 1),
         fmt::format("{} {}", layer.operation->type(), shapes_text(first.detail.shard, is_of_sample(study, first))),
@@ -297,7 +299,7 @@ Fields<LayerExplanation> layer_fields(const Explanation& explanation, const Stud
   fields.add("attributes", [layer_of](const Row& own) { return layer_of(own).operation->attributes(); });
   fields.add("stage", [](const Row& own) { return own.stage + 1; });
   if (has_layouts(plan)) {
-    fields.add("layout", [&plan, &study](const Row& own) { return layout_word(plan, study.job().facts, own.layer); });
+    fields.add("layout", [&plan, &study](const Row& own) { return layout_word(plan, study.job().facts, own); });
   }
   fields.add("samples", [](const Row& own) { return own.detail.shard.samples; });
   fields.add_csv("shapes", [&study](const Row& own) { return shapes_text(own.detail.shard, is_of_sample(study, own)); });

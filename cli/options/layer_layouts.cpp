@@ -107,6 +107,17 @@ void each_table_segment(const Plan& plan, const ModelFacts& facts, const Take& t
   }
 }
 
+/// Calls `take` with the names of the first and the last layer of each recompute segment, and with whether it is recomputed.
+template <class Take>
+void each_recompute_segment(const Plan& plan, const Model& model, const Take& take) {
+  const std::vector<RecomputeSegment>& segments = plan.recompute_segments;
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    const auto first = static_cast<std::size_t>(segments[i].first);
+    const std::size_t end = i + 1 < segments.size() ? static_cast<std::size_t>(segments[i + 1].first) : model.layers.size();
+    take(model.layers[first].name, model.layers[end - 1].name, segments[i].again);
+  }
+}
+
 /// Refuses a value of --layers without degrees for tables.
 void expect_degrees(std::string_view way, const std::vector<int>& layers, std::string_view value, const ModelFacts& facts) {
   const bool any =
@@ -136,12 +147,38 @@ void lay_out_tables(const std::vector<Tables>& ways, Plan& plan) {
   join_table_segments(plan);
 }
 
+/// Whether a value of --layers says that blocks are recomputed or kept; empty if it says neither.
+std::optional<bool> recompute_said(std::string_view way) {
+  if (way == "recompute") return true;
+  if (way == "keep") return false;
+  return std::nullopt;
+}
+
+/// Recomputes blocks as values of --layers say. `said`: by layer; a block is as the last of its layers that a value names.
+void recompute_blocks_of(const std::vector<std::optional<bool>>& said, const Model& model, Plan& plan) {
+  if (std::none_of(said.begin(), said.end(), [](const std::optional<bool>& each) { return each.has_value(); })) return;
+  if (plan.recompute == Recompute::selective)
+    throw Error("--layers recomputes or keeps blocks, but the plan has selective recomputation",
+                "leave --recompute out, or write --recompute full");
+  std::vector<RecomputeSegment> segments;
+  for (std::size_t first = 0, end = 0; first < said.size(); first = end) {
+    const int block = model.layers[first].block;
+    bool own = plan.recompute == Recompute::full && recomputes_from(plan, static_cast<int>(first));
+    for (end = first; end < said.size() && model.layers[end].block == block; ++end) own = said[end].value_or(own);
+    if (block >= 0) segments.push_back({segments.empty() ? 0 : static_cast<int>(first), own});
+  }
+  plan.recompute = Recompute::full;
+  plan.recompute_segments = std::move(segments);
+  join_recompute_segments(plan);
+}
+
 }  // namespace
 
 void lay_out_layers(const std::vector<std::string>& values, const ModelFacts& facts, Plan& plan) {
   if (values.empty()) return;
   const Model& model = *facts.model;
   std::vector<std::optional<Mesh>> said(model.layers.size());
+  std::vector<std::optional<bool>> again(model.layers.size());
   std::vector<Tables> ways;
   for (std::size_t i = 0; i < facts.tables.size(); ++i) ways.push_back(tables_of(plan, i));
   for (const std::string& value : values) {
@@ -151,6 +188,10 @@ void lay_out_layers(const std::vector<std::string>& values, const ModelFacts& fa
       throw Error(fmt::format("--layers {} is not of the form LAYERS: DEGREES", quote(value)), layers_example);
     const std::string_view way = stripped_part(all.substr(colon + 1));
     const std::vector<int> layers = layers_matching(stripped_part(all.substr(0, colon)), value, model);
+    if (const std::optional<bool> recompute = recompute_said(way)) {
+      for (const int layer : layers) again[static_cast<std::size_t>(layer)] = recompute;
+      continue;
+    }
     if (const std::optional<Tables> tables = parse_enum<Tables>(way)) {
       hold_tables(layers, *tables, value, facts, ways);
       continue;
@@ -170,6 +211,7 @@ void lay_out_layers(const std::vector<std::string>& values, const ModelFacts& fa
   for (std::size_t i = 0; i < meshes.size(); ++i) plan.segments.push_back({static_cast<int>(i), meshes[i]});
   join_segments(plan);
   lay_out_tables(ways, plan);
+  recompute_blocks_of(again, model, plan);
 }
 
 std::vector<std::string> layer_layouts(const Plan& plan, const ModelFacts& facts) {
@@ -184,6 +226,9 @@ std::vector<std::string> layer_layouts(const Plan& plan, const ModelFacts& facts
     values.push_back(fmt::format("{}..{}: {}", model.layers[static_cast<std::size_t>(segment.first)].name,
                                  model.layers[end - 1].name, degrees));
   }
+  each_recompute_segment(plan, model, [&](const std::string& first, const std::string& last, bool again) {
+    values.push_back(fmt::format("{}..{}: {}", first, last, again ? "recompute" : "keep"));
+  });
   each_table_segment(plan, facts, [&](const std::string& first, const std::string& last, const TableSegment& segment) {
     if (segment.first > 0) values.push_back(fmt::format("{}..{}: {}", first, last, to_string(segment.tables)));
   });
@@ -209,6 +254,13 @@ std::string layouts_text(const Plan& plan, const ModelFacts& facts) {
     text += fmt::format("{}{} {}", text.empty() ? "" : "; ", range,
                         degrees_word(i == 0 ? plan.mesh : plan.segments[i - 1].mesh));
   }
+  if (!plan.recompute_segments.empty() && plan.segments.empty()) text.clear();
+  if (const int first = plan.recompute_segments.empty() ? 0 : plan.recompute_segments.front().first; first > 0)
+    text += fmt::format("{}{} to {} recompute", text.empty() ? "" : "; ", model.layers.front().name,
+                        model.layers[static_cast<std::size_t>(first) - 1].name);
+  each_recompute_segment(plan, model, [&](const std::string& first, const std::string& last, bool again) {
+    text += fmt::format("{}{} to {} {}", text.empty() ? "" : "; ", first, last, again ? "recompute" : "keep");
+  });
   return text;
 }
 

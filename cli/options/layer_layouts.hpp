@@ -12,8 +12,8 @@ namespace ddl {
 /// Lays out layers of a plan as the values of --layers say, such as `fc*: filter=32`. The part before the colon is the name
 /// of a layer, block or operation, with `*` and `?`, or two names as in `fc6..fc8`. If the degrees have fewer ranks than the
 /// plan and no data degree, the rest is data. A layer without weights that no value names has the layout of the layer that
-/// writes its first input. In place of degrees, a value may have a way to hold tables: `table*: whole`. Throws Error that
-/// names the value.
+/// writes its first input. In place of degrees, a value may have a way to hold tables, `table*: whole`, or say whether
+/// blocks are recomputed: `layer0..layer5: recompute`, `layer6: keep`. Throws Error that names the value.
 void lay_out_layers(const std::vector<std::string>& values, const ModelFacts& facts, Plan& plan);
 
 /// Returns the segments of layers and tables of a plan as values of --layers. lay_out_layers reads the same segments back.

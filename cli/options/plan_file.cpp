@@ -55,6 +55,7 @@ class PlanReader {
       const auto number = [&](int first) { return static_cast<int>(integer(row.key, first, first + row.last)) - first; };
       row.set(plan, row.first_number ? number(*row.first_number) : *choice(row.key, parse, row.names()));
     }
+    if (object_->contains("recompute_segments")) read_recompute_segments(plan);
     file.optimizer = choice("optimizer", parse_enum<Optimizer>, enum_names<Optimizer>);
     file.precision = choice("precision", parse_enum<Precision>, enum_names<Precision>);
     plan.optimizer = file.optimizer.value_or(plan.optimizer);
@@ -123,12 +124,13 @@ class PlanReader {
   }
 
   void refuse_unknown_keys() const {
-    std::vector<std::string_view> known{
-        "degrees", "global_batch", "micro_batches", "placement", "optimizer", "precision", "segments", "table_segments",
-        // Keys of a plan in a report that are predictions, not choices.
-        "rank", "plan", "strategy", "feasible", "verdict", "time", "efficiency", "cost", "training_cost", "throughput",
-        "findings", "memory", "interval", "reasons", "reason_codes", "mean_staleness", "staging_s", "goodput", "energy",
-        "kernel_time_share"};
+    std::vector<std::string_view> known{"degrees", "global_batch", "micro_batches", "placement", "optimizer", "precision",
+                                        "segments", "table_segments", "recompute_segments",
+                                        // Keys of a plan in a report that are predictions, not choices.
+                                        "rank", "plan", "strategy", "feasible", "verdict", "time", "efficiency", "cost",
+                                        "training_cost", "throughput", "findings", "memory", "interval", "reasons",
+                                        "reason_codes", "mean_staleness", "staging_s", "goodput", "energy",
+                                        "kernel_time_share"};
     for (const PlanChoiceRow& row : plan_choices()) known.push_back(row.key);
     for (const auto& [key, value] : object_->items()) {
       if (std::find(known.begin(), known.end(), key) == known.end()) {
@@ -224,6 +226,27 @@ class PlanReader {
     }
   }
 
+  /// Reads which blocks are recomputed.
+  void read_recompute_segments(Plan& plan) const {
+    const Json& segments = object_->at("recompute_segments");
+    constexpr const char* example = R"(write for example [{"first": 12, "recompute": "none"}], with "recompute": "full")";
+    constexpr std::int64_t most_layers = 1 << 30;
+    if (!segments.is_array()) fail("recompute_segments", "'recompute_segments' is not a list", example);
+    for (const Json& each : segments) {
+      const std::int64_t least = plan.recompute_segments.empty() ? 0 : plan.recompute_segments.back().first + 1;
+      const bool has_keys = each.is_object() && each.contains("first") && each.contains("recompute");
+      const auto first = has_keys ? whole_number(each.at("first"), least, most_layers) : std::nullopt;
+      const auto recompute = has_keys && each.at("recompute").is_string()
+                                 ? parse_enum<Recompute>(each.at("recompute").get<std::string>())
+                                 : std::nullopt;
+      if (!first || !recompute || *recompute == Recompute::selective)
+        fail("recompute_segments",
+             fmt::format("a segment needs 'first' of at least {}, and 'recompute' full or none", least), example);
+      plan.recompute_segments.push_back({static_cast<int>(*first), *recompute == Recompute::full});
+    }
+    if (plan.recompute == Recompute::full) join_recompute_segments(plan);
+  }
+
   /// Reads 'degrees' of an object. `path`: the beginning of the keys of the object.
   void read_degrees(const Json& object, const std::string& path, Plan& plan) const {
     if (!object.contains("degrees")) fail(path.substr(0, path.rfind('/')), "'degrees' is missing");
@@ -312,12 +335,19 @@ Fields<Plan> plan_fields() {
     return plan.segments.empty() ? no_key() : json_list(plan.segments, segment_to_json);
   });
   fields.add_csv("segments", [](const Plan& plan) {
-    const std::string tables = table_segments_text(plan);
-    return segments_word(plan) + (plan.segments.empty() || tables.empty() ? "" : " ") + tables;
+    std::string text = segments_word(plan);
+    for (const std::string& more : {recompute_segments_text(plan), table_segments_text(plan)})
+      text += (text.empty() || more.empty() ? "" : " ") + more;
+    return text;
   });
   fields.add_json("table_segments", [](const Plan& plan) {
     return plan.table_segments.empty() ? no_key() : json_list(plan.table_segments, [](const TableSegment& each) {
       return Json{{"first", each.first}, {"tables", to_string(each.tables)}};
+    });
+  });
+  fields.add_json("recompute_segments", [](const Plan& plan) {
+    return plan.recompute_segments.empty() ? no_key() : json_list(plan.recompute_segments, [](const RecomputeSegment& each) {
+      return Json{{"first", each.first}, {"recompute", to_string(each.again ? Recompute::full : Recompute::none)}};
     });
   });
   return fields;

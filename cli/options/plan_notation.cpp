@@ -102,14 +102,35 @@ std::string segments_word(const Plan& plan) {
   return word;
 }
 
+namespace {
+
+/// Returns whether the notation names a choice. Segments that begin with kept blocks say which blocks are recomputed.
+bool is_named(const PlanChoiceRow& row, const Plan& plan) {
+  const std::vector<RecomputeSegment>& segments = plan.recompute_segments;
+  const bool keeps_first = !segments.empty() && segments.front().first == 0;
+  return row.matters(plan.mesh) && (row.choice != PlanChoice::recompute || !keeps_first);
+}
+
+/// Returns the recompute segments of a plan without kept blocks at its beginning.
+Plan without_first_kept(const Plan& plan) {
+  Plan named = plan;
+  if (!named.recompute_segments.empty() && named.recompute_segments.front().first == 0)
+    named.recompute_segments.erase(named.recompute_segments.begin());
+  return named;
+}
+
+}  // namespace
+
 std::string choices_text(const Plan& plan) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
   if (plan.micro_batches > 1) add(fmt::format("{} micro-batches", plan.micro_batches));
   for (const PlanChoiceRow& row : plan_choices()) {
-    const std::string said = row.matters(plan.mesh) ? row.words(row.get(plan)) : std::string();
+    const std::string said = is_named(row, plan) ? row.words(row.get(plan)) : std::string();
     if (!said.empty()) text += fmt::format("{}{}", text.empty() ? "" : row.separator, said);
   }
+  for (const RecomputeSegment& segment : without_first_kept(plan).recompute_segments)
+    add(fmt::format("from layer {} on {}", segment.first, segment.again ? "recompute" : "kept activations"));
   for (const TableSegment& segment : plan.table_segments)
     add(fmt::format("from table {} on {}", segment.first,
                     segment.tables == Tables::replicated ? "replicated tables" : tables_words(segment.tables)));
@@ -121,9 +142,10 @@ std::string plan_word(const Plan& plan) {
   std::string word = degrees_word(plan.mesh);
   if (!plan.segments.empty()) word += " " + segments_word(plan);
   for (const PlanChoiceRow& row : plan_choices()) {
-    const std::string sign = row.matters(plan.mesh) ? row.sign(row.get(plan)) : std::string();
+    const std::string sign = is_named(row, plan) ? row.sign(row.get(plan)) : std::string();
     if (!sign.empty()) word += " " + sign;
   }
+  if (!plan.recompute_segments.empty()) word += " " + recompute_segments_text(without_first_kept(plan));
   if (!plan.table_segments.empty()) word += " " + table_segments_text(plan);
   if (plan.micro_batches > 1) word += fmt::format(" m{}", plan.micro_batches);
   if (const std::string order = order_word(plan); !order.empty()) word += fmt::format(" {}{}", order_sign, order);
@@ -159,6 +181,8 @@ std::string letters_text(const std::vector<Plan>& plans) {
     add("@ degrees placed innermost, on neighboring devices");
   if (std::any_of(plans.begin(), plans.end(), [](const Plan& plan) { return !plan.segments.empty(); }))
     add("from the degrees of the layers from this layer on");
+  if (std::any_of(plans.begin(), plans.end(), [](const Plan& plan) { return !plan.recompute_segments.empty(); }))
+    add("ac, keep blocks from this layer on are recomputed or not");
   if (std::any_of(plans.begin(), plans.end(), [](const Plan& plan) { return !plan.table_segments.empty(); }))
     add("t the tables from this one on, dp replicated");
   return fmt::format("{}", fmt::join(meanings, ", "));
@@ -281,6 +305,20 @@ void take_signs(std::string_view text, const std::vector<std::string_view>& sign
 
 }  // namespace
 
+namespace {
+
+/// Without a sign for recomputation, the blocks before the first recompute segment are kept.
+void recompute_first_layers(Plan& plan) {
+  if (plan.recompute_segments.empty()) return;
+  if (plan.recompute == Recompute::none) {
+    plan.recompute = Recompute::full;
+    plan.recompute_segments.insert(plan.recompute_segments.begin(), {0, false});
+  }
+  join_recompute_segments(plan);
+}
+
+}  // namespace
+
 bool is_plan_word(std::string_view text) {
   const std::vector<std::string_view> parts = parts_of(text);
   if (text.starts_with(degrees_word(Mesh{}))) return true;
@@ -297,6 +335,13 @@ Plan parse_plan_word(std::string_view text) {
   std::string order;
   std::vector<std::string_view> signs;
   for (std::string_view part : parts_of(rest)) {
+    if (const auto recompute = parse_recompute_segment(part)) {
+      if (!plan.recompute_segments.empty() && plan.recompute_segments.back().first >= recompute->first)
+        throw Error(fmt::format("the recompute segments of the plan {} are not in the order of their layers", quote(text)),
+                    notation_hint);
+      plan.recompute_segments.push_back(*recompute);
+      continue;
+    }
     if (const auto segment = segment_of(part)) {
       firsts.push_back(segment->first);
       degrees.emplace_back();
@@ -333,6 +378,7 @@ Plan parse_plan_word(std::string_view text) {
   }
   join_segments(plan);
   take_signs(text, signs, plan);
+  recompute_first_layers(plan);
   join_table_segments(plan);
   if (!order.empty()) plan.placement = parse_placement(order);
   return plan;

@@ -420,7 +420,9 @@ std::int64_t global_batch_of(const PlanOptions& options, std::int64_t gpus, cons
 void refuse_contradiction(const Estimate& estimate, const Model& model, const PlanOptions& options) {
   for (const Limit& limit : estimate.limits) {
     if (limit.kind == Limit::Kind::memory) continue;
-    const std::string layouts = estimate.plan.segments.empty() ? "" : " " + segments_word(estimate.plan);
+    std::string layouts;
+    for (const std::string& word : {segments_word(estimate.plan), recompute_segments_text(estimate.plan)})
+      layouts += (word.empty() ? "" : " ") + word;
     throw Error(fmt::format("the plan '{}{}' is not possible: {}", degrees_text(estimate.plan.mesh), layouts,
                             describe(limit, model)),
                 fmt::format("leave {} out to see possible plans",

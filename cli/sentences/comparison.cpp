@@ -85,7 +85,8 @@ std::string_view why_slower(const Estimate& behind, const Estimate& first) {
   // Backward has twice the products of forward, so recomputation adds a quarter of the sum.
   constexpr double recomputed = 1.0 / 4;
   const auto recomputes_all = [](const Estimate& estimate) {
-    return estimate.plan.recompute == Recompute::full && estimate.plan.recompute_blocks == 0;
+    return estimate.plan.recompute == Recompute::full && estimate.plan.recompute_blocks == 0 &&
+           estimate.plan.recompute_segments.empty();
   };
   const Seconds half_of_growth = (compute(behind) - compute(first)) * 0.5;
   if (compute(behind) * (behind.imbalance / (1 + behind.imbalance)) >= half_of_growth)

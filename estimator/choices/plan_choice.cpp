@@ -522,6 +522,7 @@ Plan split_of(const Plan& plan) {
   split.secondary_shards = usual.secondary_shards;
   split.recompute = usual.recompute;
   split.recompute_blocks = usual.recompute_blocks;
+  split.recompute_segments = usual.recompute_segments;
   split.offload = usual.offload;
   split.offload_activations = usual.offload_activations;
   split.schedule = usual.schedule;

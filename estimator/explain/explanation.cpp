@@ -220,8 +220,7 @@ class Explainer {
     for (const LayerExplanation& layer : out_.layers) {
       if (layer.stage != stage || !layer.runs_again) continue;
       const int block = job_.facts.model->layers[static_cast<std::size_t>(layer.layer)].block;
-      blocks += block != before ? 1 : 0;
-      before = block;
+      blocks += std::exchange(before, block) != block ? 1 : 0;
     }
     return blocks;
   }
@@ -231,7 +230,8 @@ class Explainer {
     kernels.stage = !slots_ ? critical_.time : (phase == Phase::forward ? critical_.forward : critical_.backward);
     kernels.layers = first_of(kernels.stage + 1) - first_of(kernels.stage);
     if (phase == Phase::backward) kernels.forward_again = plan_.recompute;
-    if (phase == Phase::backward && plan_.recompute_blocks > 0) kernels.blocks_again = blocks_again(kernels.stage);
+    if (phase == Phase::backward && (plan_.recompute_blocks > 0 || !plan_.recompute_segments.empty()))
+      kernels.blocks_again = blocks_again(kernels.stage);
     kernels.selected = job_.assumptions.selective;
     for (const LayerExplanation& layer : out_.layers) {
       if (layer.stage != kernels.stage) continue;

@@ -316,6 +316,9 @@ struct Assumptions {
   /// [FBGEMM, "Table batched embedding", fbgemm_gpu/split_table_batched_embeddings_ops_training.py; HugeCTR,
   /// HybridSparseEmbedding].
   bool batched_lookups = false;
+  /// Whether the exchanges of tables overlap with the layers before the tables' readers that read no table: HugeCTR has a
+  /// stream of its own for them [NVIDIA, HugeCTR, pybind/model_pipeline, `train_intra_iteration_overlap`].
+  bool overlaps_table_exchanges = false;
   /// The share of lookups that read the most frequent hundredth of a table's rows, which are as frequent as a Zipf
   /// distribution says; 0: all rows are equally frequent.
   double frequent_lookups = 0;

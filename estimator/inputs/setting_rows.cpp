@@ -658,6 +658,11 @@ std::span<const SettingRow> setting_rows() {
        .with_ideal = false,
        .usual = "no",
        .apply = set_assumption<&A::batched_lookups>},
+      {.key = "overlaps_table_exchanges",
+       .help = "exchanges of tables run while layers that read no table compute, as in HugeCTR",
+       .with_ideal = false,
+       .usual = "no",
+       .apply = set_assumption<&A::overlaps_table_exchanges>},
       {.key = "local_steps",
        .help =
            "steps that data-parallel ranks, or shard groups, run between two exchanges of their weights, as local SGD and "

@@ -523,6 +523,7 @@ Seconds LayerCostTable::time_of(const PendingExchange& pending) const {
   const Seconds meanwhile = exchange.phase == Phase::forward ? costs[LayerTime::forward]
                             : of_input                       ? costs[LayerTime::backward] - costs[LayerTime::input_gradient]
                                                              : costs[LayerTime::input_gradient];
+  if (is_of_tables(pending)) return time * (1 - hidden_of_tables_[exchange.phase == Phase::forward ? 0 : 1]);
   const double share = exposed_share(job_, exchange, exchanges.group(exchange.axes));
   if (share == 1) return time;
   const Seconds exposed = time * share;
@@ -574,6 +575,29 @@ LayerDetail LayerCostTable::detail(int layer, bool with_problems) const {
   return detail;
 }
 
+bool LayerCostTable::is_of_tables(const PendingExchange& pending) const {
+  return job_.facts.ends_tables(kinds_.representative[pending.kind]) && pending.exchange.purpose == Purpose::layer &&
+         pending.exchange.axes == family_bit(Axis::data);
+}
+
+void LayerCostTable::hide_table_exchanges() {
+  hidden_of_tables_ = {};
+  if (!job_.assumptions.overlaps_table_exchanges || !job_.assumptions.overlap || job_.facts.tables.empty()) return;
+  std::array<Seconds, 2> kernels{}, exchanged{};
+  for (int layer = 0; layer < job_.facts.tables.back().last; ++layer) {
+    if (job_.facts.is_of_table(static_cast<std::size_t>(layer))) continue;
+    kernels[0] += at(layer)[LayerTime::forward];
+    kernels[1] += at(layer)[LayerTime::backward];
+  }
+  for (const PendingExchange& pending : pending_) {
+    if (!is_of_tables(pending)) continue;
+    exchanged[pending.exchange.phase == Phase::forward ? 0 : 1] +=
+        exchange_time(job_, layout_of(pending.kind).exchanges, pending.exchange, pending.message);
+  }
+  for (std::size_t pass = 0; pass < exchanged.size(); ++pass)
+    hidden_of_tables_[pass] = hidden_share(job_.coefficients.overlap, kernels[pass], exchanged[pass]);
+}
+
 void LayerCostTable::place(const Placement& placement) {
   plan_.placement = placement;
   for (const auto& layout : layouts_) {
@@ -587,6 +611,7 @@ void LayerCostTable::place(const Placement& placement) {
     }
     costs[LayerCount::forward_exchanges] = costs[LayerCount::backward_exchanges] = 0;
   }
+  hide_table_exchanges();
   for (const PendingExchange& pending : pending_) {
     const Exchange& exchange = pending.exchange;
     const ExchangeTimes& exchanges = layout_of(pending.kind).exchanges;

@@ -276,6 +276,10 @@ class LayerCostTable {
   [[nodiscard]] ShardContext context_of(int layer) const;
   /// Adds the parameters of a gradient exchange to the group of its axes.
   void add_gradients(const ShardContext& context, std::size_t layout, const Exchange& exchange, LayerCosts& costs);
+  /// Returns whether an exchange is one of tables of a recommendation model.
+  [[nodiscard]] bool is_of_tables(const PendingExchange& pending) const;
+  /// Computes the share of the exchanges of tables that other layers hide.
+  void hide_table_exchanges();
   /// Returns the exposed time of an exchange, which is not overlapped with kernels.
   [[nodiscard]] Seconds time_of(const PendingExchange& pending) const;
   [[nodiscard]] static StageLoad load_of(const LayerCosts& costs);
@@ -286,6 +290,7 @@ class LayerCostTable {
   bool with_slopes_ = false;
   std::vector<std::unique_ptr<Layout>> layouts_;
   std::vector<PendingExchange> pending_;
+  std::array<double, 2> hidden_of_tables_{};  ///< in forward and in backward: the hidden share of exchanges of tables
   std::vector<std::pair<std::size_t, Family>> gradient_axes_;  ///< layout and axes of each gradient group
   std::vector<LayerCosts> costs_;                              ///< by kind
   std::vector<LayerMemory> memory_;                            ///< by kind

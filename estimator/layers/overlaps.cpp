@@ -48,17 +48,18 @@ double least_exposed_share(const Job& job, const Plan& plan, Axis axis) {
   return axis == Axis::tensor && overlaps_tensor_exchanges(job) ? 1.0 / plan.mesh[axis] : 1.0;
 }
 
+double hidden_share(const OverlapSlowdown& slowdown, Seconds kernels, Seconds exchanges) {
+  if (exchanges <= Seconds{}) return 0;
+  const Seconds both = min(kernels * slowdown.kernels, exchanges * slowdown.exchange);
+  return std::max(0.0, both / exchanges * (1.0 / slowdown.kernels + 1.0 / slowdown.exchange - 1.0));
+}
+
 namespace {
 
-/// Returns the share of the experts' All-to-alls that is hidden behind an overlapped forward and backward. Until either
-/// kernels or exchanges are done, kernels run at 1/s_c of their speed, and exchanges at 1/s_x of their speed.
+/// Returns the share of the experts' All-to-alls that is hidden behind an overlapped forward and backward.
 double hidden_in_pairs(const Job& job, const LayerCosts& costs) {
-  const Seconds exchanges = costs[LayerTime::experts_forward] + costs[LayerTime::experts_backward];
-  if (exchanges <= Seconds{}) return 0;
-  const OverlapSlowdown& slowdown = job.coefficients.overlap;
-  const Seconds both =
-      min((costs[LayerTime::forward] + costs[LayerTime::backward]) * slowdown.kernels, exchanges * slowdown.exchange);
-  return std::max(0.0, both / exchanges * (1.0 / slowdown.kernels + 1.0 / slowdown.exchange - 1.0));
+  return hidden_share(job.coefficients.overlap, costs[LayerTime::forward] + costs[LayerTime::backward],
+                      costs[LayerTime::experts_forward] + costs[LayerTime::experts_backward]);
 }
 
 }  // namespace

@@ -39,6 +39,10 @@ enum class Window {
 /// Returns the minimum of exposed_share over all exchanges along an axis that divides layers.
 [[nodiscard]] double least_exposed_share(const Job& job, const Plan& plan, Axis axis);
 
+/// Returns the share of exchanges that is hidden behind kernels, if both take these times alone. Until either kernels or
+/// exchanges are done, kernels run at 1/s_c of their speed, and exchanges at 1/s_x of their speed.
+[[nodiscard]] double hidden_share(const OverlapSlowdown& slowdown, Seconds kernels, Seconds exchanges);
+
 /// Returns whether the software hides the All-to-alls of experts under a plan (may_hide_expert_exchanges).
 [[nodiscard]] bool hides_expert_exchanges(const Software& software, const Plan& plan);
 /// Returns the share of the experts' All-to-alls that is hidden behind the compute of another micro-batch, averaged over all

@@ -27,6 +27,25 @@ std::vector<LayerRange> first_blocks(const Model& model, const LayerKinds& kinds
   return blocks;
 }
 
+/// Returns the blocks of layers [first, last) in recomputed segments of a plan, as ranges of layers. A block is recomputed
+/// if its first layer of the stage is in such a segment.
+std::vector<LayerRange> blocks_in_segments(const Model& model, const LayerKinds& kinds, const Plan& plan, int first,
+                                           int last) {
+  std::vector<LayerRange> blocks;
+  const std::vector<int>& starts = kinds.block_runs;
+  auto run = static_cast<std::size_t>(std::upper_bound(starts.begin(), starts.end(), first) - starts.begin()) - 1;
+  for (; run + 1 < starts.size() && starts[run] < last; ++run) {
+    const int begin = std::max(first, starts[run]), end = std::min(last, starts[run + 1]);
+    if (model.layers[static_cast<std::size_t>(begin)].block < 0 || !recomputes_from(plan, begin)) continue;
+    if (!blocks.empty() && blocks.back().last == begin) {
+      blocks.back().last = end;
+    } else {
+      blocks.push_back({begin, end});
+    }
+  }
+  return blocks;
+}
+
 /// Adds the costs of the layers of whole or cut blocks, without the spared layers at their ends.
 void add_unspared(const ModelFacts& facts, const LayerCostTable& costs, const LayerRange& blocks, LayerCosts& again) {
   struct Alike {
@@ -79,6 +98,7 @@ std::vector<LayerRange> recomputed_blocks(const Model& model, const LayerKinds& 
                                           int last) {
   std::vector<LayerRange> again;
   if (plan.recompute != Recompute::full) return again;
+  if (!plan.recompute_segments.empty()) return blocks_in_segments(model, kinds, plan, first, last);
   if (plan.recompute_blocks > 0) return first_blocks(model, kinds, most_recomputed_blocks(plan), first, last);
   int begin = first;
   for (const LayerRange& outside : kinds.outside) {
@@ -116,6 +136,7 @@ double recomputed_share(const Job& job, const LayerKinds& kinds, const Plan& pla
   };
   Plan all = plan;
   all.recompute_blocks = 0;
+  all.recompute_segments.clear();
   double again = 0, of_blocks = 0;
   for (std::size_t stage = 0; stage + 1 < firsts.size(); ++stage) {
     for (const LayerRange& range : recomputed_blocks(*facts.model, kinds, plan, firsts[stage], firsts[stage + 1]))

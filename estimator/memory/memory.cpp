@@ -303,6 +303,7 @@ PassChoices::PassChoices(const Plan& plan, const Assumptions& assumptions)
     : recompute(plan.recompute),
       recompute_blocks(MemoryChoices(plan).recompute_blocks),
       recompute_modules(MemoryChoices(plan).recompute_modules),
+      recompute_segments(plan.recompute_segments),
       gradient_copies(shards_gradients(plan) && !has_whole_gradients(plan, assumptions) ? plan.shard_copies() : 0.0),
       moves_gradients(ddl::moves_gradients(plan, assumptions)),
       gathered_ranks(assumptions.gathers_units && plan.zero_stage >= 3 && plan.reshard && !holds_whole(plan, assumptions)
@@ -333,6 +334,7 @@ ResidentPeaks resident_peaks(const StageOf& stage) {
   Plan once = stage.plan;
   once.recompute = Recompute::none;
   once.recompute_blocks = 0;
+  once.recompute_segments.clear();
   MemoryTally tally(CachingAllocator::granule(stage.job.machine.device.is_processor));
   StageRequests requests(stage.with(once), tally);
   ResidentPeaks peaks;
@@ -375,8 +377,16 @@ double blocks_between(const Model& model, int first, int last) {
 /// micro-batch while its backward runs. `in_flight`: the same without recomputation.
 double held_passes(const StageOf& stage, double in_flight) {
   if (stage.plan.recompute != Recompute::full) return in_flight;
-  const double blocks = blocks_between(*stage.job.facts.model, stage.first, stage.last);
-  const double kept = std::max(0.0, 1 - static_cast<double>(most_recomputed_blocks(stage.plan)) / blocks);
+  const Model& model = *stage.job.facts.model;
+  const double blocks = blocks_between(model, stage.first, stage.last);
+  double again = static_cast<double>(most_recomputed_blocks(stage.plan));
+  if (!stage.plan.recompute_segments.empty()) {
+    again = 0;
+    const LayerKinds& kinds = stage.costs.kinds();
+    for (const LayerRange& range : recomputed_blocks(model, kinds, stage.plan, stage.first, stage.last))
+      again += blocks_between(model, range.first, range.last);
+  }
+  const double kept = std::max(0.0, 1 - again / blocks);
   return std::min(in_flight, kept * in_flight + 1 / blocks);
 }
 
@@ -401,6 +411,7 @@ MemoryChoices::MemoryChoices(const Plan& plan)
     : recompute(plan.recompute),
       recompute_blocks(plan.recompute == Recompute::full ? most_recomputed_blocks(plan) : 0),
       recompute_modules(plan.recompute == Recompute::selective ? plan.recompute_modules : RecomputeModules()),
+      recompute_segments(plan.recompute_segments),
       zero_stage(plan.zero_stage),
       shard_group(plan.shard_group),
       reshard(plan.reshard),

@@ -205,6 +205,7 @@ struct MemoryChoices {
   Recompute recompute;
   std::int64_t recompute_blocks;  ///< number of recomputed blocks per stage
   RecomputeModules recompute_modules;
+  std::vector<RecomputeSegment> recompute_segments;
   int zero_stage, shard_group;
   bool reshard;
   double second_shards;
@@ -227,6 +228,7 @@ struct PassChoices {
   Recompute recompute;
   std::int64_t recompute_blocks;
   RecomputeModules recompute_modules;
+  std::vector<RecomputeSegment> recompute_segments;
   double gradient_copies;  ///< number of shard groups if backward keeps shards of the gradients; else 0
   bool moves_gradients;
   double gathered_ranks;  ///< number of ranks that gather blocks of weights from each other; else 0

@@ -28,7 +28,9 @@ StageOf StageMemories::stage(const Plan& plan, const std::vector<int>& firsts, i
   return result;
 }
 
-LayerRange StageMemories::foremost_alike(const LayerRuns& runs, int first, int last) {
+LayerRange StageMemories::foremost_alike(const Plan& plan, const LayerRuns& runs, int first, int last) {
+  // Equal layers have different memory if some of them are recomputed.
+  if (!plan.recompute_segments.empty()) return {first, last};
   const LayerRuns::Place begin = runs.place(first), end = runs.place(last);
   if (begin.run != end.run || begin.repeat <= 1) return {first, last};
   const int shift = (begin.repeat - 1) * runs.runs()[begin.run].period;
@@ -39,6 +41,7 @@ const ResidentPeaks& StageMemories::residents(const Plan& plan, const LayerRange
   const SplitTables::Split& split = tables_.split(plan);
   Plan once = plan;
   once.recompute = Recompute::none;
+  once.recompute_segments.clear();
   const auto [resident, is_new] =
       known(split).residents.try_emplace({layers.first, layers.last, MemoryChoices(once), parts});
   if (is_new) resident->second = resident_peaks({job_, plan, *split.costs, layers.first, layers.last, 0, parts});
@@ -48,14 +51,14 @@ const ResidentPeaks& StageMemories::residents(const Plan& plan, const LayerRange
 Bytes StageMemories::resident(const Plan& plan, int first, int last) const {
   const LayerRuns& runs = tables_.split(plan).costs->kinds().runs;
   const Device& device = job_.machine.device;
-  return residents(plan, foremost_alike(runs, first, last), 1).stays.allocated +
+  return residents(plan, foremost_alike(plan, runs, first, last), 1).stays.allocated +
          communication_buffers(plan, device, engine_groups_of(job_), job_.assumptions.idle_communicators).expected +
          context_bytes(device, job_.assumptions.older_framework).expected;
 }
 
 const StagePeaks& StageMemories::peaks(const Plan& plan, int stage_first, int stage_last, double parts) const {
   const SplitTables::Split& split = tables_.split(plan);
-  const LayerRange layers = foremost_alike(split.costs->kinds().runs, stage_first, stage_last);
+  const LayerRange layers = foremost_alike(plan, split.costs->kinds().runs, stage_first, stage_last);
   const auto [first, last] = layers;
   const auto key = std::tuple(first, last, MemoryChoices(plan), parts);
   Known& own = known(split);
@@ -101,12 +104,13 @@ MemoryState StageMemories::kept(const Plan& plan, int first, int last) const { r
 
 Bytes StageMemories::kept_alike(const Plan& plan, int stage_first, int stage_last) const {
   const SplitTables::Split& split = tables_.split(plan);
-  const auto [first, last] = foremost_alike(split.costs->kinds().runs, stage_first, stage_last);
+  const auto [first, last] = foremost_alike(plan, split.costs->kinds().runs, stage_first, stage_last);
   // The memory that micro-batches keep depends only on recomputation, and on the number of
   // recomputed blocks in each virtual stage.
   Plan alike = split_of(plan);
   alike.recompute = plan.recompute;
   alike.recompute_blocks = plan.recompute_blocks;
+  alike.recompute_segments = plan.recompute_segments;
   alike.schedule = plan.schedule;
   alike.virtual_stages = plan.virtual_stages;
   const auto [kept, is_new] = known(split).peaks.try_emplace({first, last, MemoryChoices(alike), 0.0});

@@ -52,7 +52,7 @@ class StageMemories {
   [[nodiscard]] double held_parts(const Plan& plan, const std::vector<int>& firsts, int stage) const;
   /// Returns the first layers of the model that need as much memory as layers [first, last). In a run of repeated layers,
   /// all repetitions except the first are equivalent as the beginning of the range.
-  [[nodiscard]] static LayerRange foremost_alike(const LayerRuns& runs, int first, int last);
+  [[nodiscard]] static LayerRange foremost_alike(const Plan& plan, const LayerRuns& runs, int first, int last);
   /// The memory that was computed for the plans of a split.
   struct Known {
     std::vector<Fullest> fullest;  ///< valid for any placement

@@ -283,11 +283,15 @@ class StageRequests {
     const std::vector<int>& starts = kinds.block_runs;
     const auto block_of = [this](int layer) { return facts_.model->layers[index(layer)].block; };
     std::int64_t left = saves_products_ ? std::numeric_limits<std::int64_t>::max() : most_recomputed_blocks(plan_);
+    const auto keeps_block = [&](std::size_t of) {
+      return block_of(starts[of]) < 0 ||
+             (recompute_ == Recompute::full && !recomputes_from(plan_, std::max(first_, starts[of])));
+    };
     auto run = index(static_cast<int>(std::upper_bound(starts.begin(), starts.end(), first_) - starts.begin())) - 1;
     while (run + 1 < starts.size() && starts[run] < last_) {
       const int begin = std::max(first_, starts[run]), end = std::min(last_, starts[run + 1]);
       std::size_t next = run + 1;
-      if (block_of(begin) < 0) {
+      if (keeps_block(run)) {
         add_kept(begin, end);
       } else if (left == 0) {
         return add_kept(begin, last_);
@@ -295,7 +299,7 @@ class StageRequests {
         const bool whole = begin == starts[run] && end == starts[run + 1];
         --left;
         while (whole && left > 0 && next + 1 < starts.size() && starts[next + 1] <= last_ &&
-               kinds.block_run_class[next] == kinds.block_run_class[run]) {
+               kinds.block_run_class[next] == kinds.block_run_class[run] && !keeps_block(next)) {
           ++next;
           --left;
         }

@@ -1,6 +1,7 @@
 #include "estimator/plan/plan.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 namespace ddl {
@@ -68,6 +69,56 @@ void join_table_segments(Plan& plan) {
     }
   }
   plan.table_segments = std::move(joined);
+}
+
+bool recomputes_from(const Plan& plan, int layer) {
+  bool again = true;
+  for (const RecomputeSegment& segment : plan.recompute_segments) {
+    if (segment.first > layer) break;
+    again = segment.again;
+  }
+  return again;
+}
+
+void join_recompute_segments(Plan& plan) {
+  std::vector<RecomputeSegment> joined;
+  for (const RecomputeSegment& segment : plan.recompute_segments) {
+    if (segment.again != (joined.empty() || joined.back().again)) joined.push_back(segment);
+  }
+  plan.recompute_segments = std::move(joined);
+  if (plan.recompute_segments.size() != 1 || plan.recompute_segments.front().first > 0) return;
+  plan.recompute = Recompute::none;
+  plan.recompute_segments.clear();
+}
+
+namespace {
+
+constexpr std::string_view segment_sign = "from", again_sign = "ac", keep_sign = "keep";
+
+}  // namespace
+
+std::string recompute_segments_text(const Plan& plan) {
+  std::string text;
+  for (const RecomputeSegment& segment : plan.recompute_segments) {
+    if (!text.empty()) text += ' ';
+    text += segment_sign;
+    text += std::to_string(segment.first) + ':';
+    text += segment.again ? again_sign : keep_sign;
+  }
+  return text;
+}
+
+std::optional<RecomputeSegment> parse_recompute_segment(std::string_view part) {
+  if (!part.starts_with(segment_sign)) return std::nullopt;
+  part.remove_prefix(segment_sign.size());
+  const std::size_t colon = std::min(part.find(':'), part.size());
+  RecomputeSegment segment;
+  const auto [end, problem] = std::from_chars(part.data(), part.data() + colon, segment.first);
+  if (problem != std::errc{} || end != part.data() + colon || colon == part.size() || segment.first < 0) return std::nullopt;
+  part.remove_prefix(colon + 1);
+  if (part != again_sign && part != keep_sign) return std::nullopt;
+  segment.again = part == again_sign;
+  return segment;
 }
 
 std::string placement_text(const Plan& plan) {

@@ -68,6 +68,15 @@ struct TableSegment {
   friend auto operator<=>(const TableSegment&, const TableSegment&) = default;
 };
 
+/// Blocks of layers that keep or recompute their activations: those from the layer `first` on, up to the next segment.
+struct RecomputeSegment {
+  int first = 0;
+  bool again = false;  ///< whether backward recomputes the blocks
+
+  friend bool operator==(const RecomputeSegment&, const RecomputeSegment&) = default;
+  friend auto operator<=>(const RecomputeSegment&, const RecomputeSegment&) = default;
+};
+
 /// One way to train a model: the mesh of ranks and all other choices. A plan is a point in the
 /// search space. An Estimate contains the cost of a plan.
 struct Plan {
@@ -117,6 +126,9 @@ struct Plan {
   /// The segments of tables that are held in another way than the first tables, in the order of the tables. Empty if all
   /// tables are held in the way `tables`.
   std::vector<TableSegment> table_segments{};
+  /// With full recomputation, the segments of layers whose blocks are recomputed or not, in the order of their layers.
+  /// Blocks before the first segment are recomputed. Empty if one rule holds for the blocks of all stages.
+  std::vector<RecomputeSegment> recompute_segments{};
 
   /// Returns the number of groups of ranks that each hold all shards.
   [[nodiscard]] double shard_copies() const {
@@ -157,10 +169,20 @@ void join_segments(Plan& plan);
 [[nodiscard]] Tables tables_of(const Plan& plan, std::size_t table);
 /// Returns whether any table of a plan is not replicated.
 [[nodiscard]] bool holds_parts_of_tables(const Plan& plan);
-/// Returns whether layers or tables of a plan are laid out differently.
-[[nodiscard]] inline bool has_layouts(const Plan& plan) { return !plan.segments.empty() || !plan.table_segments.empty(); }
+/// Returns whether layers or tables of a plan differ in their layout or their recomputation.
+[[nodiscard]] inline bool has_layouts(const Plan& plan) {
+  return !plan.segments.empty() || !plan.table_segments.empty() || !plan.recompute_segments.empty();
+}
 /// Joins segments of tables that are held in the same way as the tables before.
 void join_table_segments(Plan& plan);
+/// Returns whether the recompute segments of a plan recompute a block that begins in its stage at a layer.
+[[nodiscard]] bool recomputes_from(const Plan& plan, int layer);
+/// Joins recompute segments that are alike; without a recomputed segment, the plan recomputes nothing.
+void join_recompute_segments(Plan& plan);
+/// Returns the notation of the recompute segments, `from14:keep from20:ac`; empty if there are none.
+[[nodiscard]] std::string recompute_segments_text(const Plan& plan);
+/// Reads a part of such a text; empty if it is none.
+[[nodiscard]] std::optional<RecomputeSegment> parse_recompute_segment(std::string_view part);
 /// Returns the axes with a degree above one as text, innermost first: `filter,data`.
 [[nodiscard]] std::string placement_text(const Plan& plan);
 

@@ -12,6 +12,7 @@
 #include "estimator/layers/host_launches.hpp"
 #include "estimator/schedules/schedule.hpp"
 #include "estimator/search/degrees.hpp"
+#include "estimator/search/recompute_search.hpp"
 #include "estimator/step/tasks.hpp"
 #include "estimator/strategies/relayout.hpp"
 #include "estimator/strategies/strategy.hpp"
@@ -343,10 +344,17 @@ std::optional<Estimate> best_by_layer(const Estimator& estimator, const SearchOp
   const LayerAssignment assignment(estimator, alike, meshes);
   std::vector<Plan> plans;
   std::optional<Estimate> best;
+  const bool chooses_blocks = may_choose_recomputed_blocks(options, job);
+  const Verdict allowed = options.allow_risk ? Verdict::at_risk : Verdict::fits;
   const auto add = [&](const std::optional<Plan>& plan) {
     if (!plan || plan->segments.empty() || std::find(plans.begin(), plans.end(), *plan) != plans.end()) return;
     plans.push_back(*plan);
     Estimate estimate = estimator.estimate(*plan);
+    const bool is_large = estimate.time.step_time() > Seconds{} && estimate.verdict > allowed;
+    if (chooses_blocks && (is_large || plan->recompute == Recompute::full)) {
+      const std::optional<RecomputedPlan> again = least_recomputation(estimator, *plan, allowed);
+      if (again) estimate = estimator.estimate(again->plan);
+    }
     if (estimate.feasible() && (!best || estimate.time.step_time() < best->time.step_time())) best = std::move(estimate);
   };
   // A byte takes no time at first, and then as much as the whole step if it is all memory of the device.

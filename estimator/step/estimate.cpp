@@ -45,8 +45,26 @@ Limits Estimator::limits(const Plan& plan) const {
     limit.available = job_.assumptions.selective == SelectiveRecompute::products ? 1 : 0;
     if (plan.recompute != Recompute::selective || limit.available > 0 || !limit.item.empty()) limits.add(limit);
   }
+  if (!plan.recompute_segments.empty()) add_recompute_limits(plan, limits);
   if (const auto limit = host_limit(plan, {})) limits.add(*limit);
   return limits;
+}
+
+void Estimator::add_recompute_limits(const Plan& plan, Limits& limits) const {
+  const auto refuse = [&](bool has, std::string_view name) {
+    if (has) limits.add({.kind = Limit::Kind::segment_choice, .item = name});
+  };
+  refuse(plan.recompute == Recompute::selective, "selective recomputation");
+  refuse(plan.recompute_blocks > 0, "a number of recomputed blocks");
+  refuse(plan.virtual_stages > 1, "virtual stages");
+  refuse(order_of(plan.schedule).course != Course::around, "schedules that cut stages into equal parts");
+  const auto count = static_cast<int>(job_.facts.model->layers.size());
+  int before = -1;
+  for (const RecomputeSegment& segment : plan.recompute_segments) {
+    if (segment.first <= before || segment.first >= count)
+      limits.add({Limit::Kind::segment_first, static_cast<double>(segment.first), static_cast<double>(count)});
+    before = segment.first;
+  }
 }
 
 Limits Estimator::segment_limits(const Plan& asked) const {
@@ -211,7 +229,8 @@ void Estimator::complete(Estimate& result) const {
   const double again =
       computed_again.value() > 0 ? computed_again / (total[LayerTime::forward] + total[LayerTime::backward]) : 0.0;
   const Seconds fair = per_sample * (1.0 + again) * (batch / ranks);
-  if (plan.recompute_blocks > 0 || (plan.recompute == Recompute::full && job_.assumptions.recompute_stops_early))
+  if (plan.recompute_blocks > 0 || !plan.recompute_segments.empty() ||
+      (plan.recompute == Recompute::full && job_.assumptions.recompute_stops_early))
     result.recomputed_share = recomputed_share(job_, costs.kinds(), plan, firsts);
   Seconds all_kernels{}, longest_kernels{};
   for (const Timing<double>::Stage& stage : timing.stages) {

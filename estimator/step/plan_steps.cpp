@@ -46,6 +46,7 @@ std::vector<int> PlanSteps::cut(const Plan& plan, const LayerCostTable& costs) c
   Plan bare = plan;
   bare.zero_stage = 0;
   bare.recompute = Recompute::none;
+  bare.recompute_segments.clear();
   bare.offload = Offload::none;
   bare.offload_activations = false;
   bare.schedule = Schedule::one_forward_one_backward;
@@ -120,7 +121,7 @@ const PlanSteps::Staged& PlanSteps::staged(const Plan& plan) const {
       !order_of(plan.schedule).fills_bubbles && !job_.coefficients.software.overlaps_expert_exchanges.value_or(false);
   const Schedule order = alike ? Schedule::one_forward_one_backward : plan.schedule;
   const std::tuple key(plan.recompute, plan.recompute_blocks, plan.virtual_stages, order, plan.offload_activations,
-                       gathers_weights(plan), gathers_weights(plan) && plan.reshard);
+                       gathers_weights(plan), gathers_weights(plan) && plan.reshard, plan.recompute_segments);
   const auto known = staged.find(key);
   if (known != staged.end()) return known->second;
   return staged.emplace(key, work_out(plan, *split.costs, firsts)).first->second;

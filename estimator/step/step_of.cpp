@@ -33,6 +33,7 @@ Bytes managed_demand(const StageMemories& memories, const Plan& plan) {
   bare.zero_stage = 0;
   bare.shard_group = 0;
   bare.recompute = Recompute::none;
+  bare.recompute_segments.clear();
   bare.offload = Offload::none;
   bare.offload_activations = false;
   const int layers = static_cast<int>(job.facts.model->layers.size());

@@ -122,6 +122,27 @@ TEST_CASE("the layouts of segments follow the degrees of the first layers") {
   CHECK(error_of([] { (void)parse_plan_word("dp8 from:filter8"); }).find("unknown part") != std::string::npos);
 }
 
+TEST_CASE("recompute segments say which blocks are recomputed") {
+  using Segments = std::vector<RecomputeSegment>;
+  const Plan first = parse_plan_word("dp8 ac from14:keep from20:ac m2");
+  CHECK(first.recompute == Recompute::full);
+  CHECK(first.recompute_segments == Segments{{14, false}, {20, true}});
+  CHECK(plan_word(first) == "dp8 ac from14:keep from20:ac m2");
+  CHECK(plan_words(first) ==
+        "data 8, 2 micro-batches, recompute, from layer 14 on kept activations, from layer 20 on recompute");
+  // Without `ac`, the first blocks are kept.
+  const Plan later = parse_plan_word("dp8 from14:ac");
+  CHECK(later.recompute == Recompute::full);
+  CHECK(later.recompute_segments == Segments{{0, false}, {14, true}});
+  CHECK(plan_word(later) == "dp8 from14:ac");
+  CHECK(plan_words(later) == "data 8, from layer 14 on recompute");
+  CHECK(plan_word(parse_plan_word("dp8 from9:tp8 from12:dp8 from12:ac")) == "dp8 from9:tp8 from12:dp8 from12:ac");
+  CHECK(parse_plan_word("dp8 ac from14:ac").recompute_segments.empty());
+  CHECK(parse_plan_word("dp8 from14:keep") == parse_plan_word("dp8"));
+  CHECK(error_of([] { (void)parse_plan_word("dp8 ac from20:keep from14:ac"); }).find("order") != std::string::npos);
+  CHECK(error_of([] { (void)parse_plan_word("dp8 from14:kept"); }) != "no error");
+}
+
 TEST_CASE("names of files and strategies are not plans") {
   for (const char* text : {"plan.json", "dp4.json", "run/plan", "data", "fsdp", "zero3", "best", "", "data+tensor", "-"}) {
     INFO(text);

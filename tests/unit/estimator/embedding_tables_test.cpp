@@ -9,6 +9,7 @@
 #include "estimator/strategies/strategy.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
+#include "tests/owned_job.hpp"
 
 namespace {
 
@@ -227,6 +228,40 @@ TEST_CASE("rows are as frequent as the share of the most frequent hundredth says
   // Equally frequent rows: each lookup reads another row, until all are read.
   CHECK(RowFrequency{1000, 0}.different_rows(200) == 200);
   CHECK(RowFrequency{1000, 0}.different_rows(5000) == 1000);
+}
+
+TEST_CASE("exchanges of tables are hidden behind the layers that read no table") {
+  Machine machine;
+  machine.name = "node";
+  machine.device.peak = {FlopRate(15e12), std::nullopt, std::nullopt, std::nullopt, std::nullopt, std::nullopt};
+  machine.device.memory = Bytes(80e9);
+  machine.device.memory_bandwidth = Bandwidth(900e9);
+  // 1 GB/s: the exchange takes longer than the kernels; 1,000 GB/s: it takes less time.
+  for (const double bandwidth : {1e9, 1000e9}) {
+    machine.levels = {{"node", 8, Seconds(1e-6), Bandwidth(bandwidth), 1}};
+    Assumptions assumptions;
+    const OwnedJob exposed(load_model("dlrm"), machine, assumptions, 1e6);
+    assumptions.overlaps_table_exchanges = true;
+    const OwnedJob hidden(load_model("dlrm"), machine, assumptions, 1e6);
+    Plan plan = plan_with(Tables::columns, 8);
+    plan.global_batch = 65536;
+    const Estimator without(exposed.job), with(hidden.job);
+    const LayerCostTable& costs = without.tables().costs(plan);
+    Seconds forward{}, backward{};  // of the perceptron before the interaction, which reads the features
+    for (const int layer : exposed.facts.matrix) {
+      if (layer >= exposed.facts.tables.front().layer) break;
+      for (int each = layer; each < layer + 2; ++each) {  // with its activation
+        forward += costs.at(each)[LayerTime::forward];
+        backward += costs.at(each)[LayerTime::backward];
+      }
+    }
+    const LayerCosts &before = costs.total(), &after = with.tables().costs(plan).total();
+    REQUIRE(forward > Seconds{});
+    CHECK((before[LayerTime::exchange_forward] - after[LayerTime::exchange_forward]).value() ==
+          Approx(min(forward, before[LayerTime::exchange_forward]).value()));
+    CHECK((before[LayerTime::exchange_backward] - after[LayerTime::exchange_backward]).value() ==
+          Approx(min(backward, before[LayerTime::exchange_backward]).value()));
+  }
 }
 
 TEST_CASE("one kernel looks up all tables of a way") {

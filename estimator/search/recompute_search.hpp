@@ -1,0 +1,35 @@
+#pragma once
+
+#include <optional>
+
+#include "estimator/memory/verdict.hpp"
+#include "estimator/search/search.hpp"
+#include "estimator/step/estimate.hpp"
+
+namespace ddl {
+
+/// A plan that recomputes some blocks.
+struct RecomputedPlan {
+  Plan plan;
+  /// By how much a step may be shorter at most with another choice of blocks: the difference to the best choice of fractions
+  /// of blocks, whose time is a lower bound if the memory of blocks adds up.
+  Seconds gap{};
+};
+
+/// Chooses the blocks of each stage that are recomputed: those of least time with which the plan has the verdict `allowed`
+/// or a better one. A knapsack: the blocks that are recomputed free at least the memory that lacks. The pairs of time and
+/// freed memory that no other pair is better than (Pareto front) are found by dynamic programming over the kinds of blocks;
+/// the estimator checks the memory of the choice, and what still lacks is freed, too. Returns a plan without recomputation
+/// if it fits; nothing if the plan does not fit with all blocks recomputed.
+[[nodiscard]] std::optional<RecomputedPlan> least_recomputation(const Estimator& estimator, const Plan& plan,
+                                                                Verdict allowed);
+
+/// Returns the fastest plan of those like `alike`, with its ZeRO stage or a lower one, whose blocks are recomputed as
+/// least_recomputation() says; nothing if it recomputes no block or the same blocks of each stage.
+[[nodiscard]] std::optional<RecomputedPlan> best_recomputation(const Estimator& estimator, const SearchOptions& options,
+                                                               const Plan& alike, Verdict allowed);
+
+/// Returns whether the user lets the search choose which blocks are recomputed.
+[[nodiscard]] bool may_choose_recomputed_blocks(const SearchOptions& options, const Job& job);
+
+}  // namespace ddl
