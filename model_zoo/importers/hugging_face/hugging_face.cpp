@@ -24,8 +24,8 @@ HuggingFaceReader read_bart, read_bert, read_bloom, read_camembert, read_convnex
     read_glm4_moe_lite, read_glm_moe_dsa, read_gemma, read_gemma2, read_gemma3, read_gemma4, read_gpt2, read_gpt_neox,
     read_gpt_oss, read_grok, read_kimi_linear, read_lfm2, read_lfm2_moe, read_m2m_100, read_mamba2, read_mbart,
     read_mimo_v2_flash, read_minicpm3, read_mistral4, read_modernbert, read_mpt, read_mt5, read_nemotron, read_nemotron_h,
-    read_opt, read_pegasus, read_phi, read_roberta, read_sarvam_mla, read_step3p5, read_t5, read_vit, read_whisper,
-    read_xlm_roberta, read_youtu;
+    read_opt, read_pegasus, read_phi, read_resnet, read_roberta, read_sarvam_mla, read_step3p5, read_swin, read_swinv2,
+    read_t5, read_vit, read_whisper, read_xlm_roberta, read_youtu;
 
 namespace {
 
@@ -74,9 +74,12 @@ constexpr auto families = std::to_array<HuggingFaceFamily>({{"bart", read_bart},
                                                             {"opt", read_opt},
                                                             {"pegasus", read_pegasus},
                                                             {"phi", read_phi},
+                                                            {"resnet", read_resnet},
                                                             {"roberta", read_roberta},
                                                             {"sarvam_mla", read_sarvam_mla},
                                                             {"step3p5", read_step3p5},
+                                                            {"swin", read_swin},
+                                                            {"swinv2", read_swinv2},
                                                             {"t5", read_t5},
                                                             {"vit", read_vit},
                                                             {"whisper", read_whisper},
@@ -143,8 +146,6 @@ constexpr auto refused_types = std::to_array<RefusedType>({
     {"step3_text", no_import, "step-3"},
     {"step3_vl", no_import, "step-3"},
     {"step3p7", no_import, "step-3.5-flash"},
-    {"swin", no_import, "swin_t"},
-    {"swinv2", no_import, "swinv2_base_window8_256"},
     {"transformer", "models of flash-linear-attention have their own keys"},
     {"wav2vec2", no_import, "wav2vec2-base"},
     {"zamba", "no bundled family has blocks that share weights"},

@@ -62,6 +62,27 @@ TEST_CASE("encoders with decoders, ModernBERT and ConvNeXt have the number of pa
   CHECK(has_line(wide, "pattern: \"fWFW\""));
 }
 
+TEST_CASE("ResNet and Swin have the number of parameters that transformers builds") {
+  // transformers 5.24 with 1,000 labels: the defaults are ResNet-50 and the tiny Swin of both versions.
+  CHECK(model_of_text(R"({"model_type": "resnet", "num_labels": 1000})").parameters() == 25'557'032);
+  CHECK(model_of_text(R"({"model_type": "resnet", "num_labels": 1000, "layer_type": "basic", "depths": [2, 2, 2, 2],
+      "hidden_sizes": [64, 128, 256, 512]})")
+            .parameters() == 11'689'512);
+  CHECK(model_of_text(R"({"model_type": "swin", "num_labels": 1000})").parameters() == 28'288'354);
+  CHECK(model_of_text(R"({"model_type": "swin", "num_labels": 1000, "embed_dim": 128, "depths": [2, 2, 18, 2],
+      "num_heads": [4, 8, 16, 32], "image_size": 384, "window_size": 12})")
+            .parameters() == 87'903'584);
+  CHECK(model_of_text(R"({"model_type": "swinv2", "num_labels": 1000})").parameters() == 28'347'154);
+  const std::string wide = R"({"model_type": "swinv2", "num_labels": 1000, "image_size": 256, "window_size": 16})";
+  CHECK(model_of_text(wide).parameters() == 28'347'154);
+  CHECK(has_line(import_hugging_face(wide, "config.json"), "last_window: 8"));
+  CHECK(refusal_of(R"({"model_type": "resnet", "hidden_sizes": [64, 128, 256, 512]})").find("256, 512, 1024, 2048") !=
+        std::string::npos);
+  CHECK(refusal_of(R"({"model_type": "swin", "num_heads": []})").find("num_heads") != std::string::npos);
+  CHECK(refusal_of(R"({"model_type": "swin", "depths": [2, 2, 5, 2]})").find("an even number of") != std::string::npos);
+  CHECK(refusal_of(R"({"model_type": "swin", "image_size": 256})").find("windows of 7 do not divide") != std::string::npos);
+}
+
 TEST_CASE("decoders whose attention reads selected tokens have the published number of parameters") {
   // The released configurations; the numbers are those that transformers builds (tests/data/transformers_parameters.csv).
   const std::string glm = R"({"model_type": "glm_moe_dsa", "architectures": ["GlmMoeDsaForCausalLM"], "head_dim": 64,
