@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::string_view families_key = "\nfamilies:";
 constexpr std::string_view transferred_name = "other-devices", capabilities_name = "capabilities";
+constexpr std::string_view pci_name = "pci-numbers";
 /// Number of residuals on one line of the file.
 constexpr std::size_t on_a_line = 12;
 /// Larger logarithms of sizes and of ratios are probably typing errors.
@@ -122,7 +123,7 @@ const std::vector<DeviceHead>& device_heads() {
   static const std::vector<DeviceHead> heads = [] {
     std::vector<DeviceHead> read;
     for (const EmbeddedFile& file : device_files()) {
-      if (file.name == transferred_name || file.name == capabilities_name) continue;
+      if (file.name == transferred_name || file.name == capabilities_name || file.name == pci_name) continue;
       const std::string_view head = file.content.substr(0, file.content.find(families_key) + 1);
       const YamlNode root = YamlNode::parse(std::string(head), std::string(file.path));
       read.push_back({&file, read_names(root)});

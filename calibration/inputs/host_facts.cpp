@@ -14,7 +14,8 @@
 #include <fmt/ranges.h>
 
 #include "calibration/inputs/captured_host.hpp"
-#include "calibration/inputs/detected_gpus.hpp"
+#include "calibration/inputs/host_tools/gpu_tools.hpp"
+#include "calibration/inputs/host_tools/nvidia_links.hpp"
 #include "core/error.hpp"
 #include "core/program_output.hpp"
 

@@ -77,7 +77,7 @@ struct HostFacts {
 void require_one_node(std::size_t count, std::string_view things, std::string_view tool);
 /// The ports with the highest rate; empty if all ports are so slow that they only serve administration.
 [[nodiscard]] std::optional<DetectedPorts> fastest_port(const std::vector<PortRate>& ports, std::string_view from);
-/// Collects facts from the first of nvidia-smi, rocm-smi, amd-smi, hl-smi and xpu-smi that lists devices, /proc/cpuinfo or
+/// Collects facts from the first tool that lists devices (host_tools/gpu_tools.hpp), /proc/cpuinfo or
 /// lscpu, /sys/class/infiniband or /sys/class/net, and scontrol.
 [[nodiscard]] HostFacts detect_host(const HostPlaces& places);
 

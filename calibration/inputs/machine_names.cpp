@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "calibration/files/bundled_files.hpp"
+#include "calibration/inputs/machine_spellings.hpp"
 #include "core/error.hpp"
 #include "core/lower_case.hpp"
 #include "core/source_text.hpp"
@@ -28,8 +29,6 @@ constexpr std::size_t longest_compared = 64;
 constexpr std::size_t most_shown = 4;
 /// A shorter beginning does not identify a cloud or a family of machines.
 constexpr std::size_t shortest_beginning = 3, most_beginning = 6;
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// The first number in a name, such as the 4090 of `rtx4090`; 0 if there is none.
 int number_in(std::string_view name) {
@@ -129,126 +128,9 @@ constexpr auto absent_kinds = std::to_array<AbsentKind>({
     {"laptop mobile",
      "GPUs of laptops are not bundled, because their clock depends on the laptop's power limit; machines of desktops have "
      "the name without this word"},
+    {"mig grid vgpu", "parts of a GPU are not predicted; a name without this word means the whole GPU"},
     {"g4ad", "Radeon cards are not bundled; the nearest instance of this family is 'g4dn.xlarge'"},
 });
-
-/// Words of the names that drivers and catalogues print, such as `NVIDIA GeForce RTX 5090` and `AMD Instinct MI300X`, which
-/// the names of this program leave out.
-constexpr auto maker_words =
-    std::to_array<std::string_view>({"nvidia", "geforce", "tesla", "amd",    "instinct", "intel",    "huawei",     "google",
-                                     "cloud",  "amazon",  "aws",   "azure",  "oracle",   "standard", "generation", "edition",
-                                     "gpu",    "gpus",    "hgx",   "radeon", "graphics", "gcp",      "r",          "tm"});
-/// Words for the socket, the kind of memory and the cooling of a GPU: `NVIDIA A100-SXM4-80GB`, `NVIDIA H100 80GB HBM3`,
-/// `NVIDIA B300 SXM6 AC`.
-constexpr auto form_words = std::to_array<std::string_view>(
-    {"sxm", "sxm2", "sxm3", "sxm4", "sxm5", "sxm6", "oam", "hbm2", "hbm2e", "hbm3", "hbm3e", "ac"});
-
-bool is_number(std::string_view word) { return !word.empty() && std::all_of(word.begin(), word.end(), is_digit); }
-
-/// Splits a name into words of lower-case letters and digits. A size of memory in `G` gets its unit: `80g` is `80gb`.
-std::vector<std::string> words_of(std::string_view name) {
-  std::vector<std::string> words;
-  bool is_inside = false;
-  for (const char c : lower_case(name)) {
-    const bool is_part = is_digit(c) || (c >= 'a' && c <= 'z') || c == '.';
-    if (is_part && !is_inside) words.emplace_back();
-    if (is_part) words.back() += c;
-    is_inside = is_part;
-  }
-  // A blank may separate the size of a memory from its unit: `24 GB`.
-  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
-    if (!is_number(words[i]) || (words[i + 1] != "gb" && words[i + 1] != "gib")) continue;
-    words[i] += words[i + 1];
-    words.erase(words.begin() + static_cast<std::ptrdiff_t>(i) + 1);
-  }
-  for (std::string& word : words) {
-    if (word.size() > 1 && word.back() == 'g' && is_number(std::string_view(word).substr(0, word.size() - 1))) word += 'b';
-  }
-  return words;
-}
-
-/// Words for a number of devices before a name: `dual 4090`.
-constexpr auto count_words = std::to_array<std::string_view>({"single", "dual", "quad"});
-
-/// Removes the number of devices before a name: `8xH100`, `8x H100`, `8 * H100`, `4GPUs A40`, `dual 4090`.
-void remove_count(std::vector<std::string>& words) {
-  if (words.empty()) return;
-  if (words.size() > 1 && std::find(count_words.begin(), count_words.end(), words.front()) != count_words.end()) {
-    words.erase(words.begin());
-    return;
-  }
-  const auto end = std::find_if_not(words.front().begin(), words.front().end(), is_digit);
-  const std::string rest(end, words.front().end());
-  if (end == words.front().begin()) return;
-  if (rest.size() > 1 && rest.front() == 'x') {
-    words.front() = rest.substr(1);
-  } else if (words.size() > 1 && (rest.empty() || rest == "x" || rest == "gpu" || rest == "gpus")) {
-    words.erase(words.begin());
-    if (words.size() > 1 && words.front() == "x") words.erase(words.begin());
-  }
-}
-
-void remove_words(std::vector<std::string>& words, std::span<const std::string_view> removed) {
-  std::erase_if(words, [removed](const std::string& word) {
-    return std::find(removed.begin(), removed.end(), word) != removed.end();
-  });
-}
-
-/// The size of memory that a word names, such as `80gb`; 0 if it names none.
-double gigabytes_in(const std::string& word) {
-  const std::size_t digits = word.ends_with("gib") ? word.size() - 3 : word.ends_with("gb") ? word.size() - 2 : 0;
-  return is_number(std::string_view(word).substr(0, digits)) ? std::strtod(word.c_str(), nullptr) : 0;
-}
-
-/// Whether a word is the shape of a TPU slice, such as `4x8x8`.
-bool is_shape(std::string_view word) {
-  return word.find('x') != std::string_view::npos && is_digit(word.front()) && is_digit(word.back()) &&
-         std::all_of(word.begin(), word.end(), [](char c) { return is_digit(c) || c == 'x'; });
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string name;
-  for (const std::string& word : words) name += word;
-  return name;
-}
-
-struct Spellings {
-  std::vector<std::string> names;  ///< the most exact one first
-  std::vector<std::string> words;  ///< of the name without words of vendors, sockets and kinds of memory
-};
-
-/// Returns shorter spellings of a name: without the number of devices, with the size of memory behind the device, without
-/// words of vendors, without words of sockets and kinds of memory, without a plural (`H100s`), and, for slices of a TPU,
-/// without the number of chips (`v5p-128`) or the shape (`v5p-4x4x8`).
-Spellings shorter_spellings(std::string_view name) {
-  // SageMaker puts `ml.` before the names of instances.
-  if (constexpr std::string_view prefix = "ml."; lower_case(name).starts_with(prefix)) name.remove_prefix(prefix.size());
-  std::vector<std::string> words = words_of(name);
-  std::vector<std::string> spellings{joined(words)};
-  remove_count(words);
-  spellings.push_back(joined(words));
-  const auto is_no_memory = [](const std::string& word) { return gigabytes_in(word) == 0; };
-  std::vector<std::string> sized_last = words;
-  std::stable_partition(sized_last.begin(), sized_last.end(), is_no_memory);
-  spellings.push_back(joined(sized_last));
-  remove_words(words, maker_words);
-  spellings.push_back(joined(words));
-  std::stable_partition(words.begin(), words.end(), is_no_memory);
-  spellings.push_back(joined(words));
-  remove_words(words, form_words);
-  spellings.push_back(joined(words));
-  std::vector<std::string> singular = words;
-  for (std::string& word : singular) {
-    if (word.size() > 2 && word.back() == 's' && is_digit(word[word.size() - 2])) word.pop_back();
-  }
-  spellings.push_back(joined(singular));
-  if (words.size() > 1 && (is_number(words.back()) || is_shape(words.back()))) {
-    const std::string& version = words[words.size() - 2];
-    if (version.size() > 1 && version[0] == 'v' && is_digit(version[1])) spellings.push_back("tpu" + version);
-    if (version.starts_with("tpu")) spellings.push_back(version);
-  }
-  return {std::move(spellings), std::move(words)};
-}
 
 const EmbeddedFile* machine_of_key(const std::string& key) {
   for (const EmbeddedFile& file : machine_files()) {
@@ -333,6 +215,54 @@ std::string shell_name(const std::string& name) {
   return is_plain ? name : "NAME";
 }
 
+/// Returns the machine that a name means by its words in any order, such as `RTX 6000 Pro`; null if several do, or none.
+const EmbeddedFile* machine_of_words(std::vector<std::string> words) {
+  std::sort(words.begin(), words.end());
+  const EmbeddedFile* meant = nullptr;
+  for (const MachineName& each : all_machine_names()) {
+    std::vector<std::string> own = words_of(each.name);
+    std::sort(own.begin(), own.end());
+    if (own != words) continue;
+    if (meant != nullptr && meant != each.file) return nullptr;
+    meant = each.file;
+  }
+  return meant;
+}
+
+/// Returns the machine of a name that is two of its names, such as `DGX Spark (GB10)`; null if there is none.
+const EmbeddedFile* machine_named_twice(const std::vector<std::string>& words) {
+  const auto of_part = [&words](std::size_t first, std::size_t last) {
+    const auto begin = words.begin();
+    return machine_of_key(joined({begin + static_cast<std::ptrdiff_t>(first), begin + static_cast<std::ptrdiff_t>(last)}));
+  };
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const EmbeddedFile* const file = of_part(0, i);
+    if (file != nullptr && file == of_part(i, words.size())) return file;
+  }
+  return nullptr;
+}
+
+/// Names that continue this name after a hyphen, or that have all its words: `rtx6000-ada` for `RTX6000`.
+std::vector<std::string> longer_names(std::string_view name) {
+  std::vector<std::string> words = words_of(name);
+  remove_count(words);
+  if (words.empty()) return {};
+  std::vector<std::string> names;
+  std::vector<const EmbeddedFile*> files;
+  for (const MachineName& each : all_machine_names()) {
+    const std::vector<std::string> own = words_of(each.name);
+    const bool has_all = std::all_of(words.begin(), words.end(), [&own](const std::string& word) {
+      return std::find(own.begin(), own.end(), word) != own.end();
+    });
+    const bool is_new = std::find(files.begin(), files.end(), each.file) == files.end();
+    const bool has_number = std::any_of(words.begin(), words.end(), [](const auto& word) { return number_in(word) > 0; });
+    if (!has_all || !has_number || !is_new || names.size() == most_shown) continue;
+    files.push_back(each.file);
+    names.push_back(each.name);
+  }
+  return names;
+}
+
 /// The reason why no bundled machine has this kind of device; empty for all other names.
 std::string_view reason_of_absence(std::string_view name) {
   std::vector<std::string> words = words_of(name);
@@ -408,6 +338,8 @@ std::string sheet_command(const std::string& name) {
   for (const std::string& each : own) {
     if (lower_case(name).starts_with(each + "-")) throw Error(problem, fmt::format("did you mean {}?", quote(each)));
   }
+  if (const std::vector<std::string> longer = longer_names(name); !longer.empty())
+    throw Error(problem, fmt::format("did you mean {}?", in_words(longer)));
   if (const std::string part = known_part(name); !part.empty()) {
     throw Error(problem,
                 fmt::format("did you mean {0}? For a cluster of its GPUs, write a file: ddl-oracle machines new {1} "
@@ -451,7 +383,10 @@ const EmbeddedFile* find_machine(std::string_view name) {
     if (const EmbeddedFile* const file = spelling.empty() ? nullptr : machine_of_key(name_key(spelling))) return file;
   }
   const std::optional<DeviceWithMemory> device = without_memory(name);
-  return device && device->is_equal ? device->file : nullptr;
+  if (device && device->is_equal) return device->file;
+  const std::vector<std::string> words = shorter_spellings(name).words;
+  if (const EmbeddedFile* const file = machine_named_twice(words)) return file;
+  return machine_of_words(words);
 }
 
 const EmbeddedFile& bundled_machine(const std::string& name) {

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "calibration/inputs/captured_host.hpp"
+#include "calibration/inputs/host_tools/gpu_tools.hpp"
 #include "calibration/inputs/machine_draft.hpp"
 #include "calibration/inputs/machine_names.hpp"
 #include "calibration/inputs/sheet_draft.hpp"
@@ -69,10 +70,10 @@ void require_gpus(const DraftRequest& request, bool is_captured) {
   if (like.device.is_processor) return;
   const std::string keep = fmt::format("--assume-gpus keeps the {} of {}", like.device.name, like.name);
   if (!request.host.gpus && is_captured) {
-    throw Error("the outputs list no GPUs", "add the output of nvidia-smi, rocm-smi, amd-smi, hl-smi or xpu-smi; " + keep);
+    throw Error("the outputs list no GPUs", fmt::format("add the output of {}; {}", asked_gpu_tools("or"), keep));
   }
   if (!request.host.gpus) {
-    throw Error("no GPUs were detected: none of nvidia-smi, rocm-smi, amd-smi, hl-smi and xpu-smi lists any",
+    throw Error(fmt::format("no GPUs were detected: none of {} lists any", asked_gpu_tools("and")),
                 "run this on a node with GPUs, or give their saved outputs: --captured FILE; " + keep);
   }
   const DetectedGpus& gpus = *request.host.gpus;
@@ -120,8 +121,7 @@ HostFacts facts_of_outputs(const std::vector<std::string>& files) {
   if (facts.gpus || facts.links || facts.processor || facts.ports || facts.nodes) return facts;
   throw Error(
       fmt::format("{} describes no GPUs, links, processors, ports or nodes", quote_path(files.front())),
-      "give outputs of nvidia-smi, nvidia-smi topo -m, rocm-smi, amd-smi, hl-smi, xpu-smi discovery, lscpu, ibstat or "
-      "scontrol show node");
+      fmt::format("give outputs of {}, nvidia-smi topo -m, lscpu, ibstat or scontrol show node", asked_gpu_tools("")));
 }
 
 HostFacts facts_of_host(const MachineNewRequest& asked) {
@@ -130,17 +130,31 @@ HostFacts facts_of_host(const MachineNewRequest& asked) {
   return detect_host({asked.root, search_path(asked, path != nullptr ? path : "")});
 }
 
-/// The machine with the listed GPUs, by their name, or the first bundled one whose GPU has this name in another driver.
+/// Whether a device may have the memory that a tool lists, of which programs see a part only; true if none is listed.
+bool has_listed_memory(const Device& device, const DetectedGpus& gpus) {
+  constexpr double least = 0.87, most = 1.08;
+  if (!gpus.memory_mib) return true;
+  const double ratio = static_cast<double>(*gpus.memory_mib) * 0x1p20 / device.memory.value();
+  return ratio > least && ratio < most;
+}
+
+/// The machine with the listed GPUs: by their name, or by the name of another driver. If several machines have GPUs of this
+/// name, the first one with the listed memory, or else the first one.
 std::string machine_with(const DetectedGpus& gpus) {
   if (gpus.name.ends_with(shortened_gpu_mark))
     throw Error(fmt::format("nvidia-smi shortens the name {}", quote(gpus.name)),
                 "add the output of nvidia-smi -L, or name a similar machine: --like dgx-h100");
-  if (find_machine(gpus.name) != nullptr) return gpus.name;
+  const bool is_name = find_machine(gpus.name) != nullptr;
+  if (is_name && has_listed_memory(load_machine(gpus.name).device, gpus)) return gpus.name;
+  std::string first = is_name ? gpus.name : "";
   for (const std::string& name : machine_names()) {
     const Device device = load_machine(name).device;
     const auto is_same = [&gpus](const std::string& other) { return is_same_gpu(other, gpus.name); };
-    if (is_same(device.name) || std::any_of(device.profile_names.begin(), device.profile_names.end(), is_same)) return name;
+    if (!is_same(device.name) && std::none_of(device.profile_names.begin(), device.profile_names.end(), is_same)) continue;
+    if (has_listed_memory(device, gpus)) return name;
+    if (first.empty()) first = name;
   }
+  if (!first.empty()) return first;
   return gpus.name;  // the error has the nearest names
 }
 
@@ -287,8 +301,8 @@ void add_machines_new(const Command& machines, Request& request) {
       .names_or_file(machine_names);
   command
       .add_option("--captured", asked->outputs,
-                  "saved outputs of nvidia-smi, topo -m, rocm-smi, amd-smi, hl-smi, xpu-smi discovery, lscpu, ibstat or "
-                  "scontrol show node on the machine; no program is then run, and --like defaults to their GPUs")
+                  "saved outputs of nvidia-smi, topo -m, rocm-smi, amd-smi, hl-smi, xpu-smi, npu-smi, neuron-ls, lscpu, "
+                  "ibstat or scontrol show node on the machine; no program is then run, and --like defaults to their GPUs")
       .type_name("FILE");
   add_sheet_options(command, *asked);
   add_whole_number(command, "--nodes", asked->nodes, 1, 100'000'000,

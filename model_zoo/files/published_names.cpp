@@ -16,6 +16,9 @@ constexpr auto silent_endings = std::to_array<std::string_view>(
      "-bf16", "-fp16",     "-int4", "-int8", "-4bit",   "-8bit",    "-bnb",      "-qat",   "-diffusers", "-gguf", "-awq",
      "-gptq", "-q8_0",     "-q4_0", "-mlx",  "-q4_k_m", "-unsloth", "-nvfp4",    "-mxfp4", "-mcore"});
 
+/// Makers that some published names begin with, and the names of models leave out.
+constexpr auto silent_beginnings = std::to_array<std::string_view>({"nvidia-"});
+
 struct QuantizedEnding {
   std::string_view ending, format;
 };
@@ -215,6 +218,9 @@ std::vector<std::string> plainer_spellings(std::string_view name) {
   const std::string last = spellings.back();
   for (const std::string_view start : {"llama-3.1-", "llama3.1-", "llama3.1_"}) {
     if (last.starts_with(start)) spellings.push_back("llama3-" + last.substr(start.size()));
+  }
+  for (const std::string_view maker : silent_beginnings) {
+    if (last.starts_with(maker) && last.size() > maker.size()) spellings.push_back(last.substr(maker.size()));
   }
   add_timm_spellings(plain, spellings);
   return spellings;

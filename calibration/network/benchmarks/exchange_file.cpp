@@ -7,6 +7,7 @@
 
 #include "calibration/network/benchmarks/bandwidth_matrices.hpp"
 #include "calibration/network/benchmarks/benchmark_text.hpp"
+#include "calibration/network/benchmarks/hccl_text.hpp"
 #include "calibration/network/benchmarks/imb_text.hpp"
 #include "calibration/network/benchmarks/launch_command.hpp"
 #include "calibration/network/benchmarks/nccl_inspector.hpp"
@@ -39,6 +40,7 @@ constexpr std::array text_formats{
     TextFormat{is_imb_title, read_imb_text},
     TextFormat{is_perftest_title, read_perftest_text},
     TextFormat{is_nccom_header, read_nccom_text},
+    TextFormat{is_hccl_header, read_hccl_text},
     TextFormat{is_rccl_csv_header, read_rccl_csv},
     TextFormat{is_nvbandwidth_title, read_nvbandwidth},
     TextFormat{is_p2p_title, read_p2p_bandwidths},

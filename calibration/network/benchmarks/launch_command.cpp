@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "calibration/network/benchmarks/hccl_text.hpp"
 #include "calibration/network/benchmarks/nccl_tests.hpp"
 
 namespace ddl {
@@ -69,6 +70,7 @@ std::string_view launcher_of(std::string_view word) {
 std::string benchmark_in(std::string_view word) {
   const std::string_view name = last_part(word);
   if (name.starts_with("IMB-")) return "IMB";
+  if (hccl_operation(name)) return std::string(name);
   if (name.starts_with("osu_")) return std::string(name.substr(0, name.find('.')));
   return nccl_program(word).value_or("");
 }

@@ -42,7 +42,7 @@ bool names_columns(std::string_view line) {
 Error unread_output(const BenchmarkText& text) {
   const std::string hint =
       "calibrate reads nccl-tests, rccl-tests, OSU micro-benchmarks, Intel MPI Benchmarks, perftest, nccom-test, "
-      "nvbandwidth, mpiGraph, GPCNeT and all_reduce_bench.py, with the lines that name their columns";
+      "HCCL test, nvbandwidth, mpiGraph, GPCNeT and all_reduce_bench.py, with the lines that name their columns";
   for (const BenchmarkLine& line : text.lines()) {
     for (const UnreadTool& tool : unread_tools) {
       if (line.text.find(tool.mark) == std::string_view::npos) continue;

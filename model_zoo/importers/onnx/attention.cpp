@@ -112,16 +112,31 @@ int packed(Translation& translation, const onnx::NodeProto& node, const std::vec
   return tensors.front();
 }
 
+/// Returns whether each head of queries or keys is divided by its length, as in attention by cosines.
+bool has_unit_length(const Value& value) {
+  return value.moment && value.moment->part == Moment::Part::normalized && !value.moment->centres && value.source.empty();
+}
+
+/// Returns the view of queries or keys, which may be divided by their lengths.
+View part_of_scores(Translation& translation, const onnx::NodeProto& node, const Value& value) {
+  if (!has_unit_length(value)) return is_linear(value.function) ? value.view : translation.plain(node, value);
+  translation.assume(node, "the lengths by which queries and keys are divided take no time");
+  return value.view;
+}
+
 void start(Translation& translation, const onnx::NodeProto& node, const Value& a, const Value& b) {
   const std::size_t rank = a.view.dimensions.size();
-  const bool plain = !a.moment && !b.moment && !a.scores && !b.scores && a.pads.empty() && b.pads.empty();
+  const auto is_part = [](const Value& value) {
+    return (!value.moment || has_unit_length(value)) && !value.scores && value.pads.empty();
+  };
+  const bool plain = is_part(a) && is_part(b);
   if (rank < 2 || b.view.dimensions.size() != rank || !plain) {
     translation.not_understood(node, "a product of two activations is supported in attention only");
     return;
   }
   auto scores = std::make_shared<Scores>();
-  scores->queries = is_linear(a.function) ? a.view : translation.plain(node, a);
-  scores->keys = is_linear(b.function) ? b.view : translation.plain(node, b);
+  scores->queries = part_of_scores(translation, node, a);
+  scores->keys = part_of_scores(translation, node, b);
   const View& queries = scores->queries;
   const View& keys = scores->keys;
   const Network& network = translation.network();
@@ -217,12 +232,12 @@ void finish(Translation& translation, const onnx::NodeProto& node, const Value& 
   const std::int64_t tokens = size_of(parts.queries.dimensions[rank - 2]);
   const bool has_windows = tokens < positions_in(parts.queries);
   if (has_windows && scores.has_soft_cap) translation.graph().fail(node, "a tanh limits the scores of windows");
-  if (has_windows && (scores.causal || scores.dropout > 0)) {
-    translation.graph().fail(node,
-                             fmt::format("attention in windows with {} is not supported",
-                                         scores.causal ? "a causal mask" : "dropout of its weights"),
+  if (has_windows && scores.dropout > 0) {
+    translation.graph().fail(node, "attention in windows with dropout of its weights is not supported",
                              "export the network without it, or write a model file");
   }
+  // Kernels of windows compute all scores, also those that a mask hides, such as that of a shifted window.
+  if (has_windows && scores.causal) translation.assume(node, "the mask of its windows takes no time");
   if (has_windows && (kv_heads != heads || size_of(parts.values.dimensions[rank - 2]) != tokens ||
                       positions_in(parts.keys) != positions_in(parts.queries))) {
     translation.graph().fail(node, "queries, keys and values have different windows or heads");
@@ -288,9 +303,7 @@ View part_of_operator(Translation& translation, const onnx::NodeProto& node, int
 
 Translator translate_attention_operator;
 
-void translate_attention(Translation& translation, const onnx::NodeProto& node) {
-  const Value a = translation.input(node, 0);
-  const Value b = translation.input(node, 1);
+void translate_attention(Translation& translation, const onnx::NodeProto& node, const Value& a, const Value& b) {
   if (a.scores) {
     finish(translation, node, a, b);
   } else {

@@ -78,6 +78,21 @@ std::optional<Value> mean_of(Translation& translation, const onnx::NodeProto& no
   return mean;
 }
 
+/// The length of the channels' vector, by which `F.normalize` divides. Its ratio to a root of the mean of squares is
+/// constant.
+std::optional<Value> length_of(const Translation& translation, const onnx::NodeProto& node, const Value& value) {
+  const bool is_tensor = is_linear(value.function) && !value.moment && !value.scores && value.pads.empty();
+  if (!is_tensor || !is_over_channels(translation, node, value)) return std::nullopt;
+  Value length{.kind = Value::Kind::network, .view = value.view};
+  length.moment = Moment{.part = Part::deviation, .centres = false};
+  return length;
+}
+
+/// Returns whether a node only limits a length from below, or repeats it for each channel.
+bool keeps_length(std::string_view kind, const Value& a) {
+  return (kind == "Clip" || kind == "Max" || kind == "Expand") && is_part(a, Part::deviation) && !is_centred(a);
+}
+
 /// Returns whether `moment` was derived from `x`, because both have the same view.
 bool is_of(Translation& translation, const onnx::NodeProto& node, const Value& x, const Value& moment) {
   return x.is_network() && !x.moment && !x.scores && x.pads.empty() &&
@@ -143,6 +158,10 @@ bool continues_norm(Translation& translation, const onnx::NodeProto& node) {
   std::optional<Value> result;
   if (kind == "ReduceMean") {
     if (a.is_network()) result = mean_of(translation, node, a);
+  } else if (kind == "ReduceL2") {
+    if (a.is_network()) result = length_of(translation, node, a);
+  } else if (keeps_length(kind, a)) {
+    result = a;
   } else if (kind == "Sqrt" && is_part(a, Part::variance)) {
     result = advanced(a, Part::deviation);
   } else if (kind == "Reciprocal" && is_part(a, Part::deviation)) {

@@ -17,6 +17,8 @@ Translator translate_global_pool, translate_reduction;
 Translator translate_pad, translate_resize, translate_space_to_depth, translate_depth_to_space;
 // products.cpp
 Translator translate_product, translate_gemm;
+// einsum.cpp
+Translator translate_einsum;
 // attention.cpp
 Translator translate_attention_operator;
 // rotary.cpp
@@ -57,6 +59,7 @@ constexpr std::pair<std::string_view, Translator*> translators[] = {
     {"DepthToSpace", translate_depth_to_space},
     {"MatMul", translate_product},
     {"Gemm", translate_gemm},
+    {"Einsum", translate_einsum},
     {"Attention", translate_attention_operator},
     {"BatchNormalization", translate_batch_norm},
     {"LayerNormalization", translate_layer_norm},

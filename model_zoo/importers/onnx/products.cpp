@@ -16,7 +16,18 @@ Translator translate_product, translate_gemm;
 
 namespace {
 
-/// Adds the layer that multiplies the last dimension of `rows` by `features` columns of `weight`.
+/// Returns rows and columns of a stored matrix, which may have further dimensions of size 1; empty for any other value.
+std::optional<std::array<std::int64_t, 2>> matrix_sizes(const Value& value) {
+  if (value.kind != Value::Kind::stored || !value.shape || value.shape->size() < 2) return std::nullopt;
+  const std::vector<std::int64_t>& shape = *value.shape;
+  if (std::any_of(shape.begin(), shape.end() - 2, [](std::int64_t size) { return size != 1; })) return std::nullopt;
+  const std::array<std::int64_t, 2> sizes{shape[shape.size() - 2], shape.back()};
+  if (sizes[0] <= 0 || sizes[1] <= 0) return std::nullopt;
+  return sizes;
+}
+
+}  // namespace
+
 void add_fully_connected(Translation& translation, const onnx::NodeProto& node, const View& rows, const Value& weight,
                          std::int64_t summed, std::int64_t features, bool bias) {
   Network& network = translation.network();
@@ -43,23 +54,11 @@ void add_fully_connected(Translation& translation, const onnx::NodeProto& node, 
   translation.set_view(node, std::move(view));
 }
 
-/// Returns rows and columns of a stored matrix, which may have further dimensions of size 1; empty for any other value.
-std::optional<std::array<std::int64_t, 2>> matrix_sizes(const Value& value) {
-  if (value.kind != Value::Kind::stored || !value.shape || value.shape->size() < 2) return std::nullopt;
-  const std::vector<std::int64_t>& shape = *value.shape;
-  if (std::any_of(shape.begin(), shape.end() - 2, [](std::int64_t size) { return size != 1; })) return std::nullopt;
-  const std::array<std::int64_t, 2> sizes{shape[shape.size() - 2], shape.back()};
-  if (sizes[0] <= 0 || sizes[1] <= 0) return std::nullopt;
-  return sizes;
-}
-
-}  // namespace
-
 void translate_product(Translation& translation, const onnx::NodeProto& node) {
   const Value left = translation.input(node, 0);
   const Value right = translation.input(node, 1);
   if (left.is_network() && right.is_network()) {
-    translate_attention(translation, node);
+    translate_attention(translation, node, left, right);
     return;
   }
   const bool mirrored = right.is_network();

@@ -232,8 +232,9 @@ View Translation::plain(const onnx::NodeProto& node, const Value& asked) {
   if (!value.pads.empty()) return padded(node, value);
   if (value.moment) {
     if (const auto view = finished_norm(*this, node, value, false)) return *view;
-    if (value.moment->part == Moment::Part::mean) {
-      // No normalization reads this mean over the channels.
+    const bool is_length = value.moment->part == Moment::Part::deviation && !value.moment->centres;
+    if (value.moment->part == Moment::Part::mean || is_length) {
+      // No normalization reads this mean or length over the channels.
       const View whole_view = gathered(node, value.view);
       std::vector<bool> taken;
       for (const Dimension& dimension : whole_view.dimensions) taken.push_back(has_axis(dimension, channels));

@@ -171,7 +171,10 @@ void join_many(Translation& translation, const onnx::NodeProto& node);
 /// Like join_tensors, for the activation `index` and a tensor that is not part of the network.
 void join_stored(Translation& translation, const onnx::NodeProto& node, int index, const Value& stored);
 /// Translates a product of two activations, which belongs to attention: the product is either the scores or the result.
-void translate_attention(Translation& translation, const onnx::NodeProto& node);
+void translate_attention(Translation& translation, const onnx::NodeProto& node, const Value& a, const Value& b);
+/// Adds the layer that multiplies the last dimension of `rows` by a stored matrix of `summed` rows and `features` columns.
+void add_fully_connected(Translation& translation, const onnx::NodeProto& node, const View& rows, const Value& weight,
+                         std::int64_t summed, std::int64_t features, bool bias);
 /// Returns whether the node is a further operator of a normalization that consists of several
 /// operators. If so, the node is translated.
 [[nodiscard]] bool continues_norm(Translation& translation, const onnx::NodeProto& node);

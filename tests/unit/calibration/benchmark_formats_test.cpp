@@ -292,6 +292,25 @@ TEST_CASE("nccom-test states neither operation nor ranks, but its two bandwidths
   CHECK(micros(read(text, {.operation = Collective::allreduce, .ranks = 64}).series.at(0), 524288) == Approx(343.84));
 }
 
+// Huawei, HCCL test, documentation of cmdline options: the command, and rows of its result.
+TEST_CASE("HCCL test has its operation and ranks in the command that starts it") {
+  const std::string table =
+      "the minbytes is 8192, maxbytes is 67108864, iters is 20, warmup_iters is 5\n"
+      "data_size(Bytes): |   avg_time(us): | alg_bandwidth(GB/s): | check_result:\n"
+      "8192              |     764.55    |       0.00998        | success\n"
+      "16384             |     858.80    |       0.01777        | success\n"
+      "1048576           |    1778.30    |       0.54916        | failed\n"
+      "4194304           |    1801.75    |       2.16803        | success\n";
+  const Reading reading = read("# mpirun -n 8 ./bin/all_reduce_test -b 8K -e 64M -f 2 -d fp32 -o sum -p 8\n" + table);
+  REQUIRE(reading.series.size() == 1);
+  CHECK(reading.series[0].operation == Collective::allreduce);
+  CHECK(reading.series[0].ranks == 8);
+  CHECK(micros(reading.series[0], 16384) == Approx(858.80));
+  CHECK(reading.series[0].rows.size() == 3);
+  CHECK(
+      contains(error_in(table, {.operation = Collective::allgather, .ranks = 8}), "are not known to be those of one rank"));
+}
+
 // github.com/aistabci/abci2.0benchmark, pt2pt/inter_anode: pairs of A100 of two nodes.
 TEST_CASE("one pair measures two ranks, and several pairs measure contention") {
   const auto table = [](int pairs, double small, double large) {

@@ -1,11 +1,10 @@
 // Tests saved outputs of tools, in the forms that nvidia-smi 535 to 610, rocm-smi 5 to 7, amd-smi 26, hl-smi 1.1x,
-// xpu-smi 1.2, lscpu 2.3x, ibstat, ibv_devinfo and scontrol print, with other values.
+// xpu-smi 1.2 and 2.1, npu-smi 22 to 26, lscpu 2.3x, ibstat, ibv_devinfo and scontrol print, with other values.
 
 #include "calibration/inputs/captured_host.hpp"
 
 #include <string>
 
-#include "calibration/inputs/detected_gpus.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 
@@ -106,6 +105,101 @@ TEST_CASE("GPUs of other makers are listed by their own tools") {
       "|           | Vendor Name: Intel(R) Corporation                       |\n");
   CHECK(intel.name == "Intel(R) Data Center GPU Max 1550");
   CHECK(intel.maker == "Intel");
+}
+
+TEST_CASE("NPUs are counted by modules, and a module has the memory of its chips") {
+  const std::string head =
+      "| npu-smi 25.3.rc1                 Version: 25.3.rc1                              |\n"
+      "| NPU   Name                | Health        | Power(W)    Temp(C)   Hugepages-Usage(page)|\n"
+      "| Chip                      | Bus-Id        | AICore(%)   Memory-Usage(MB)  HBM-Usage(MB) |\n";
+  const auto chip = [](const std::string& module, const std::string& number, const std::string& name) {
+    return "| " + module + "     " + name + "   | OK            | 90.4        32                0    / 0             |\n| " +
+           number + "                         | 0000:C1:00.0  | 0           0    / 0          41697/ 65536         |\n";
+  };
+  const std::string processes =
+      "| NPU     Chip              | Process id    | Process name             | Process memory(MB)      |\n"
+      "| 0       0                 | 4242          | python                   | 100                     |\n";
+  const std::string single = head + chip("12", "0", "910B3") + chip("13", "0", "910B3") + processes;
+  const DetectedGpus one = facts_in_outputs(single + single).gpus.value();
+  CHECK(one.name == "Ascend910B3");
+  CHECK(one.count == 2);
+  CHECK(one.memory_mib == 65536);
+  CHECK(one.maker == "Huawei");
+  CHECK(one.tool == "npu-smi");
+  const std::string pair = chip("0", "0     0", "Ascend910") + chip("0", "1     1", "Ascend910");
+  const DetectedGpus two =
+      facts_in_outputs(head + pair + chip("1", "0     2", "Ascend910") + chip("1", "1     3", "Ascend910")).gpus.value();
+  CHECK(two.name == "Ascend910");
+  CHECK(two.count == 2);
+  CHECK(two.memory_mib == 131072);
+  const DetectedGpus mapping =
+      facts_in_outputs("NPU ID   Chip ID   Chip Logic ID   Chip Name\n0   0   0   Ascend 910B3\n0   1   -   Mcu\n")
+          .gpus.value();
+  CHECK(mapping.name == "Ascend910B3");
+  CHECK(mapping.count == 1);
+}
+
+TEST_CASE("devices of Trainium have the name of the family of instances") {
+  const DetectedGpus found =
+      facts_in_outputs(
+          "instance-type: trn1.32xlarge\n| NEURON | NEURON | NEURON | PCI |\n| DEVICE | CORES | MEMORY | BDF |\n"
+          "| 0      | 2      | 32 GB  | 00:1e.0 |\n| 1      | 2      | 32 GB  | 00:1f.0 |\n")
+          .gpus.value();
+  CHECK(found.name == "trn1");
+  CHECK(found.count == 2);
+  CHECK(found.memory_mib == 32768);
+  CHECK(found.maker == "AWS");
+}
+
+TEST_CASE("GPUs are listed by reports of other programs") {
+  const auto gpus = [](const std::string& text) { return facts_in_outputs(text).gpus.value(); };
+  const DetectedGpus xml = gpus(
+      "<attached_gpus>2</attached_gpus>\n<gpu id=\"00000000:01:00.0\">\n<product_name>NVIDIA L4</product_name>\n"
+      "<bar1_memory_usage>\n<total>256 MiB</total>\n<fb_memory_usage>\n<total>23034 MiB</total>\n"
+      "<gpu id=\"00000000:02:00.0\">\n<product_name>NVIDIA L4</product_name>\n");
+  CHECK(xml.name == "NVIDIA L4");
+  CHECK(xml.count == 2);
+  CHECK(xml.memory_mib == 23034);
+  const DetectedGpus report =
+      gpus("GPU models and configuration: \nGPU 0: NVIDIA H200\nGPU 1: NVIDIA H200\n\nNvidia driver version: 570\n");
+  CHECK(report.name == "NVIDIA H200");
+  CHECK(report.count == 2);
+  CHECK(gpus("GPU models and configuration: GPU 0: NVIDIA L4\n").count == 1);
+  CHECK(
+      gpus(
+          "Intel GPU models onboard: \n* Intel(R) Arc(TM) Pro B60 Graphics\n* Intel(R) Arc(TM) Pro B60 Graphics\n\n* none\n")
+          .count == 2);
+  CHECK_FALSE(facts_in_outputs("GPU 0: NVIDIA H200\nGPU models and configuration: Could not collect\n").gpus);
+  const DetectedGpus bus = gpus(
+      "02:00.0 VGA compatible controller: ASPEED Technology, Inc. ASPEED Graphics Family (rev 52)\n"
+      "17:00.0 3D controller: NVIDIA Corporation GH100 [H100 SXM5 80GB] (rev a1)\n"
+      "2a:00.0 3D controller: NVIDIA Corporation GH100 [H100 SXM5 80GB] (rev a1)\n");
+  CHECK(is_same_gpu(bus.name, "NVIDIA H100 80GB HBM3"));
+  CHECK(bus.count == 2);
+  CHECK(gpus("c1:00.0 Processing accelerators: Advanced Micro Devices, Inc. [AMD/ATI] Aqua Vanjaram [Instinct MI300X]\n")
+            .name == "AMD Instinct MI300X");
+  const DetectedGpus agents = gpus(
+      "  Name:   AMD EPYC 9534\n  Marketing Name:  AMD EPYC 9534\n  Name:   gfx942\n  Marketing Name:  AMD Instinct MI300X\n"
+      "    Name:   amdgcn-amd-amdhsa--gfx942\n  Name:   gfx942\n  Marketing Name:  AMD Instinct MI300X\n");
+  CHECK(agents.name == "AMD Instinct MI300X");
+  CHECK(agents.count == 2);
+  const DetectedGpus arc = gpus(
+      "|            Intel XPU-SMI v2.1    Driver: 85B7CA    Level Zero: 1.28.6   |\n"
+      "|   0  Intel(R) Arc(TM) B570   Off  | 0000:03:00.0      Off      |  Disabled |\n"
+      "| 0%                N/A  41W / 190W | 32MiB / 10172MiB           |   Default |\n");
+  CHECK(arc.tool == "xpu-smi");
+  CHECK(arc.memory_mib == 10172);
+}
+
+TEST_CASE("rows of sinfo give nodes and their GPUs, and a node of two partitions counts once") {
+  const HostFacts facts = facts_in_outputs(
+      "NODELIST   NODES PARTITION GRES\ngpu[01-16] 16    batch     gpu:h100:8(S:0-1)\ngpu[01-16] 16    debug     "
+      "gpu:h100:8(S:0-1)\ncpu[1-4]   4     cpu       (null)\n");
+  REQUIRE(facts.gpus);
+  CHECK(facts.gpus->count == 8);
+  REQUIRE(facts.nodes);
+  CHECK(facts.nodes->count == 16);
+  CHECK(facts.nodes->with_gpus);
 }
 
 TEST_CASE("GPUs and ports of a second host are not added up") {

@@ -188,15 +188,54 @@ TEST_CASE("attention in windows is window attention") {
   CHECK(model.macs() == 16 * 8 * 24 + 2 * 16 * 4 * 8);
 }
 
-TEST_CASE("attention in windows with a causal mask or dropout is refused") {
-  CHECK(
-      error_in(attention_in_windows(", float[1,1,4,4] later", "c = Add(a, later) p = Softmax(c) "))
-          .find("attention in windows with a causal mask is not supported\nhint: export the network without it, or write a "
-                "model file") != std::string::npos);
+// Kernels of windows compute all scores of a window, also those that a mask hides.
+TEST_CASE("a mask of windows takes no time, and dropout of their weights is refused") {
+  const Import masked = import_graph(attention_in_windows(", float[1,1,4,4] later", "c = Add(a, later) p = Softmax(c) "));
+  CHECK(read_back(masked).macs() == 16 * 8 * 24 + 2 * 16 * 4 * 8);
+  CHECK(masked.warnings.front().find("the mask of its windows takes no time") != std::string::npos);
   CHECK(error_in(attention_in_windows("",
                                       "rate = Constant<value = float {0.25}>() trains = Constant<value = bool {1}>() e = "
                                       "Softmax(a) p = Dropout(e, rate, trains) "))
             .find("attention in windows with dropout of its weights is not supported") != std::string::npos);
+}
+
+// Swin v2 divides queries and keys by their lengths.
+TEST_CASE("attention by cosines is attention") {
+  const Import imported = import_graph(
+      "g (float[N,6,8] x, float[8,8] w) => (float[N,6,8] y) { q = MatMul(x, w) s = Constant<value = int64[4] {-1, 6, 2, "
+      "4}>() r = Reshape(q, s) h = Transpose<perm = [0, 2, 1, 3]>(r) n = ReduceL2<axes = [-1], keepdims = 1>(h) least = "
+      "Constant<value = float {1e-12}>() m = Clip(n, least) full = Shape(h) e = Expand(m, full) u = Div(h, e) k = "
+      "Transpose<perm = [0, 1, 3, 2]>(u) a = MatMul(u, k) p = Softmax(a) o = MatMul(p, h) t = Transpose<perm = [0, 2, 1, "
+      "3]>(o) z = Constant<value = int64[3] {-1, 6, 8}>() y = Reshape(t, z) }");
+  const Model model = read_back(imported);
+  CHECK(operations_of(model) == "fc concat attention");
+  CHECK(model.macs() == 6 * 8 * 8 + 2 * 6 * 6 * 8);
+  CHECK(imported.warnings.front().find("the lengths by which queries and keys are divided take no time") !=
+        std::string::npos);
+}
+
+// MaxViT and MViT write products as sums over named dimensions.
+TEST_CASE("sums of products are products with weights and attention") {
+  const Model model = import_text(
+      "g (float[N,6,8] x, float[8,2,4] w) => (float[N,6,8] y) { h = Einsum<equation = \"b i c, c h d -> b h i d\">(x, w) a "
+      "= Einsum<equation = \"bhid,bhjd->bhij\">(h, h) p = Softmax(a) o = Einsum<equation = \"bhij,bhjd->bihd\">(p, h) z = "
+      "Constant<value = int64[3] {-1, 6, 8}>() y = Reshape(o, z) }");
+  CHECK(operations_of(model) == "fc concat attention");
+  CHECK(model.parameters() == 8 * 8);
+  CHECK(model.macs() == 6 * 8 * 8 + 2 * 6 * 6 * 8);
+}
+
+TEST_CASE("other sums of products are refused") {
+  const auto refused = [](const std::string& equation) {
+    return error_in(
+               "g (float[N,6,8] x, float[8,8] w, float[8,8] v) => (float[N,6,8] y) { q = MatMul(x, w) e = "
+               "Einsum<equation = \"" +
+               equation + "\">(q, q) y = MatMul(e, v) }")
+               .find("a sum of products that is neither a product with weights nor part of an attention") !=
+           std::string::npos;
+  };
+  CHECK(refused("bic,bic->bic"));
+  CHECK(refused("...c,...c->...c"));
 }
 
 TEST_CASE("rotary positions of queries and of fewer keys are two layers") {

@@ -25,8 +25,8 @@ TEST_CASE("a type that no family can express is refused with the reason") {
 }
 
 TEST_CASE("if a bundled model has a type that is not read, the hint names it") {
-  for (const std::string type : {"clip", "gated_deltanet", "hubert", "mask2former", "mllama", "modernbert", "sam", "sam2",
-                                 "segformer", "siglip2", "step3p7", "wav2vec2"}) {
+  for (const std::string type : {"clip", "gated_deltanet", "hubert", "mask2former", "mllama", "sam", "sam2", "segformer",
+                                 "siglip2", "step3p7", "wav2vec2"}) {
     INFO(type);
     const std::string refusal = refusal_of(R"({"model_type": ")" + type + R"("})");
     const std::string words = "hint: the bundled ";
@@ -35,6 +35,52 @@ TEST_CASE("if a bundled model has a type that is not read, the hint names it") {
     const std::size_t name = start + words.size();
     CHECK(load_model(refusal.substr(name, refusal.find(' ', name) - name)).parameters() > 0);
   }
+}
+
+TEST_CASE("encoders with decoders, ModernBERT and ConvNeXt have the number of parameters that transformers builds") {
+  // transformers 5.24, default configurations: the defaults are those of the large BART, mBART and M2M-100, of PEGASUS,
+  // ModernBERT-base and ConvNeXt-T. PEGASUS without the 2 x 1,024 x 1,024 sines of its positions.
+  CHECK(model_of_text(R"({"model_type": "bart"})").parameters() == 406'291'456);
+  CHECK(model_of_text(R"({"model_type": "bart", "decoder_layers": 6})").parameters() == 305'511'424);
+  CHECK(model_of_text(R"({"model_type": "mbart"})").parameters() == 406'295'552);
+  CHECK(model_of_text(R"({"model_type": "m2m_100"})").parameters() == 483'905'536);
+  CHECK(model_of_text(R"({"model_type": "pegasus"})").parameters() == 406'287'360 - 2 * 1'024 * 1'024);
+  CHECK(model_of_text(R"({"model_type": "modernbert"})").parameters() == 149'655'232);
+  CHECK(model_of_text(R"({"model_type": "convnext", "num_labels": 1000})").parameters() == 28'589'128);
+  CHECK(model_of_text(R"({"model_type": "convnextv2", "num_labels": 1000})").parameters() == 28'635'496);
+  CHECK(refusal_of(R"({"model_type": "bart", "decoder_ffn_dim": 2048})").find("have the same sizes") != std::string::npos);
+  CHECK(refusal_of(R"({"model_type": "bart", "normalize_before": true})").find("normalize_before") != std::string::npos);
+  CHECK(refusal_of(R"({"model_type": "convnext", "hidden_sizes": [96, 192, 384, 700]})").find("hidden_sizes") !=
+        std::string::npos);
+  CHECK(refusal_of(R"({"model_type": "modernbert", "num_hidden_layers": 2, "layer_types": ["sliding_attention",
+      "full_attention"]})")
+            .find("the first layer has a window") != std::string::npos);
+  const Import wide = import_hugging_face(R"({"model_type": "modernbert", "num_hidden_layers": 4, "hidden_size": 768,
+      "global_attn_every_n_layers": 2, "local_attention": 256})",
+                                          "config.json");
+  CHECK(has_line(wide, "window: 257"));
+  CHECK(has_line(wide, "pattern: \"fWFW\""));
+}
+
+TEST_CASE("ResNet and Swin have the number of parameters that transformers builds") {
+  // transformers 5.24 with 1,000 labels: the defaults are ResNet-50 and the tiny Swin of both versions.
+  CHECK(model_of_text(R"({"model_type": "resnet", "num_labels": 1000})").parameters() == 25'557'032);
+  CHECK(model_of_text(R"({"model_type": "resnet", "num_labels": 1000, "layer_type": "basic", "depths": [2, 2, 2, 2],
+      "hidden_sizes": [64, 128, 256, 512]})")
+            .parameters() == 11'689'512);
+  CHECK(model_of_text(R"({"model_type": "swin", "num_labels": 1000})").parameters() == 28'288'354);
+  CHECK(model_of_text(R"({"model_type": "swin", "num_labels": 1000, "embed_dim": 128, "depths": [2, 2, 18, 2],
+      "num_heads": [4, 8, 16, 32], "image_size": 384, "window_size": 12})")
+            .parameters() == 87'903'584);
+  CHECK(model_of_text(R"({"model_type": "swinv2", "num_labels": 1000})").parameters() == 28'347'154);
+  const std::string wide = R"({"model_type": "swinv2", "num_labels": 1000, "image_size": 256, "window_size": 16})";
+  CHECK(model_of_text(wide).parameters() == 28'347'154);
+  CHECK(has_line(import_hugging_face(wide, "config.json"), "last_window: 8"));
+  CHECK(refusal_of(R"({"model_type": "resnet", "hidden_sizes": [64, 128, 256, 512]})").find("256, 512, 1024, 2048") !=
+        std::string::npos);
+  CHECK(refusal_of(R"({"model_type": "swin", "num_heads": []})").find("num_heads") != std::string::npos);
+  CHECK(refusal_of(R"({"model_type": "swin", "depths": [2, 2, 5, 2]})").find("an even number of") != std::string::npos);
+  CHECK(refusal_of(R"({"model_type": "swin", "image_size": 256})").find("windows of 7 do not divide") != std::string::npos);
 }
 
 TEST_CASE("decoders whose attention reads selected tokens have the published number of parameters") {

@@ -1,0 +1,88 @@
+#include "calibration/network/benchmarks/hccl_text.hpp"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "calibration/network/benchmarks/nccl_tests.hpp"
+
+namespace ddl {
+namespace {
+
+constexpr std::string_view hccl_sizes = "data_size(Bytes):";
+
+/// The collectives whose size is that of the buffer of one rank, as for NCCL.
+bool has_size_of_rank(Collective operation) {
+  return operation == Collective::allreduce || operation == Collective::broadcast || operation == Collective::reduce;
+}
+
+/// The words of a row without the bars between cells.
+std::vector<BenchmarkWord> hccl_cells(const BenchmarkLine& line) {
+  std::vector<BenchmarkWord> cells = line.words();
+  std::erase_if(cells, [](const BenchmarkWord& word) { return word.text == "|"; });
+  return cells;
+}
+
+NcclRow hccl_row(const BenchmarkText& text, const BenchmarkLine& line, const std::vector<BenchmarkWord>& cells) {
+  constexpr std::size_t columns = 4;  // of the header; the last one has the result of the check
+  if (cells.size() < columns - 1)
+    throw text.error(line.offset + line.text.size(),
+                     fmt::format("this row has {} cells, but the table has {} columns", cells.size(), columns),
+                     "use the whole output");
+  NcclTime time{.microseconds = text.number(cells[1], "time in microseconds")};
+  time.wrong = cells.size() >= columns && cells[columns - 1].text == "failed";
+  NcclRow row{.size = text.number(cells[0], "number of bytes"), .line = line.number};
+  row.times.push_back(time);
+  return row;
+}
+
+}  // namespace
+
+std::optional<Collective> hccl_operation(std::string_view program) {
+  constexpr std::string_view ending = "_test";
+  if (!program.ends_with(ending)) return std::nullopt;
+  return parse_operation(program.substr(0, program.size() - ending.size()));
+}
+
+bool is_hccl_header(const BenchmarkLine& line) { return line.text.find(hccl_sizes) != std::string_view::npos; }
+
+std::vector<ExchangeSeries> read_hccl_text(const BenchmarkText& text, const AskedFacts& asked,
+                                           std::vector<std::string>& warnings) {
+  std::vector<ExchangeSeries> series;
+  const BenchmarkLine* header = nullptr;
+  NcclRun run;
+  const auto end_table = [&] {
+    if (header == nullptr) return;
+    const PlacedError error = [&](const std::string& message, const std::string& hint) {
+      return text.error(header->offset, message, hint);
+    };
+    if (run.rows.empty()) throw error("no rows follow this header", "the run was aborted: use a complete output");
+    series.push_back(series_of(run, text.origin(), asked, error, warnings));
+    if (!has_size_of_rank(series.back().operation))
+      throw error(fmt::format("sizes of HCCL test's {} are not known to be those of one rank or of all",
+                              to_string(series.back().operation)),
+                  "use the output of all_reduce_test, broadcast_test or reduce_test");
+  };
+  for (const BenchmarkLine& line : text.lines()) {
+    const std::vector<BenchmarkWord> cells = hccl_cells(line);
+    if (is_hccl_header(line)) {
+      end_table();
+      header = &line;
+      run = {};
+      run.tool = "HCCL test";
+      for (const auto& [program, facts] : asked.by_command) {
+        const auto operation = hccl_operation(program);
+        if (!operation) continue;
+        run.operation = operation;
+        run.rank_count = facts.ranks;
+        run.node_count = facts.nodes;
+      }
+    } else if (header != nullptr && !cells.empty() && is_digits(cells[0].text)) {
+      run.rows.push_back(hccl_row(text, line, cells));
+    }
+  }
+  end_table();
+  return series;
+}
+
+}  // namespace ddl

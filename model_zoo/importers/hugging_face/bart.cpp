@@ -1,0 +1,92 @@
+#include <fmt/format.h>
+
+#include "model_zoo/importers/hugging_face/families.hpp"
+
+namespace ddl {
+namespace {
+
+/// What the types of this family do not write into their files. The class names begin with `classes`.
+struct BartDefaults {
+  std::string_view classes;
+  std::int64_t vocabulary;
+  std::string_view activation;
+  bool has_trained_positions;  ///< else, positions are sines
+  bool is_norm_before;         ///< whether norms stand before each part
+  bool has_embedding_norm;
+};
+
+// Sizes: defaults of BartConfig, which the other types share. Inputs and targets are assumed to have the same length.
+FamilyModel read_bart_type(HuggingFaceConfig& config, const BartDefaults& usual) {
+  FamilyModel model{.family = "bart"};
+  static_cast<void>(config.head_with(usual.classes, {{"ForConditionalGeneration", "language_model"}}));
+  const std::int64_t hidden = config.size({"d_model"}, 1024);
+  const std::int64_t heads = config.heads({"encoder_attention_heads"}, 16, hidden);
+  const std::int64_t feed_forward = config.size({"encoder_ffn_dim"}, 4096);
+  const std::int64_t tokens = config.tokens({"max_position_embeddings"}, 1024);
+  constexpr std::int64_t offset = 2;  // the library numbers positions from 2 on
+  model.set("layers", config.layers({"encoder_layers"}, 12));
+  model.set("decoder_layers", config.layers({"decoder_layers"}, 12));
+  model.set("hidden", hidden);
+  model.set("heads", heads);
+  model.set("feed_forward", feed_forward);
+  model.set("vocabulary", config.size({"vocab_size"}, usual.vocabulary));
+  model.set("tokens", tokens);
+  model.set("positions", usual.has_trained_positions ? tokens + offset : 0);
+  model.set("norms", usual.is_norm_before ? "before" : "behind");
+  model.set_flag("embedding_norm", usual.has_embedding_norm);
+  model.set("activation", config.activation({"activation_function"}, usual.activation));
+  model.set_number("dropout", config.fraction({"dropout"}, 0.1));
+  model.set("fused", config.fused());
+  constexpr std::string_view halves = "the encoder and the decoder of the bundled family have the same sizes";
+  config.require_number("decoder_attention_heads", static_cast<double>(heads), halves);
+  config.require_number("decoder_ffn_dim", static_cast<double>(feed_forward), halves);
+  config.require("tie_word_embeddings", true, "the head shares the embedding");
+  // Files of 2020 repeat what holds for the type.
+  constexpr std::string_view own = "models of this type have these norms and positions";
+  config.require("normalize_before", usual.is_norm_before, own);
+  config.require("add_final_layer_norm", usual.is_norm_before, own);
+  config.require("normalize_embedding", usual.has_embedding_norm, own);
+  config.require("static_position_embeddings", !usual.has_trained_positions, own);
+  config.require("add_bias_logits", false, "the head of the bundled family has no bias");
+  for (const std::string_view key : {"num_hidden_layers", "attention_dropout", "activation_dropout", "encoder_layerdrop",
+                                     "decoder_layerdrop", "extra_pos_embeddings"})
+    config.accept(key);
+  return model;
+}
+
+}  // namespace
+
+FamilyModel read_bart(HuggingFaceConfig& config) {
+  return read_bart_type(config, {.classes = "Bart",
+                                 .vocabulary = 50265,
+                                 .activation = "gelu",
+                                 .has_trained_positions = true,
+                                 .is_norm_before = false,
+                                 .has_embedding_norm = true});
+}
+FamilyModel read_mbart(HuggingFaceConfig& config) {
+  return read_bart_type(config, {.classes = "MBart",
+                                 .vocabulary = 50265,
+                                 .activation = "gelu",
+                                 .has_trained_positions = true,
+                                 .is_norm_before = true,
+                                 .has_embedding_norm = true});
+}
+FamilyModel read_m2m_100(HuggingFaceConfig& config) {
+  return read_bart_type(config, {.classes = "M2M100",
+                                 .vocabulary = 128112,
+                                 .activation = "relu",
+                                 .has_trained_positions = false,
+                                 .is_norm_before = true,
+                                 .has_embedding_norm = false});
+}
+FamilyModel read_pegasus(HuggingFaceConfig& config) {
+  return read_bart_type(config, {.classes = "Pegasus",
+                                 .vocabulary = 50265,
+                                 .activation = "gelu",
+                                 .has_trained_positions = false,
+                                 .is_norm_before = true,
+                                 .has_embedding_norm = false});
+}
+
+}  // namespace ddl
