@@ -130,9 +130,9 @@ class SheetReader {
   }
 
   void read_device(const MachineSection& node) {
-    node.only_keys({"name", "kind", "profile_names", "devices_per_card", "compute_capability", "multiprocessors", "power",
-                    "peak", "memory", "memory_bandwidth", "tile", "attainable_peak", "sustained_peak", "sustained_peaks",
-                    "attainable_bandwidth", "launch_overhead", "host_speed", "kernels"},
+    node.only_keys({"name", "kind", "noun", "profile_names", "devices_per_card", "compute_capability", "multiprocessors",
+                    "power", "peak", "memory", "memory_bandwidth", "tile", "attainable_peak", "sustained_peak",
+                    "sustained_peaks", "attainable_bandwidth", "launch_overhead", "host_speed", "kernels"},
                    std::array{former_launch_overhead});
     Device& device = sheet_.machine.device;
     device.name = node.at("name").node.name();
@@ -143,6 +143,7 @@ class SheetReader {
       if (!device.is_processor && !device.is_tpu && kind.text() != "gpu")
         kind.fail(fmt::format("unknown kind of device {}", quote(kind.text())), "known: gpu, processor, tpu");
     }
+    if (const auto noun = node.find_next_to("name", "noun")) device.noun = noun->node.name();
     if (const auto names = node.find_next_to("name", "profile_names")) {
       for (const YamlNode& name : names->node.items()) device.profile_names.push_back(name.name());
     }

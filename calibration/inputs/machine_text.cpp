@@ -66,6 +66,7 @@ std::string device_lines(const MachineSheet& sheet, SourceKeys& sources) {
   std::string lines = fmt::format("  name: {}\n", yaml_scalar(device.name));
   if (device.is_processor) lines += "  kind: processor\n";
   if (device.is_tpu) lines += "  kind: tpu\n";
+  if (!device.noun.empty()) lines += fmt::format("  noun: {}\n", yaml_scalar(device.noun));
   if (!device.profile_names.empty()) {
     std::vector<std::string> names;
     for (const std::string& name : device.profile_names) names.push_back(yaml_scalar(name));

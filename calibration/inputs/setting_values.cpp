@@ -26,10 +26,12 @@ std::optional<double> place_of(const SettingRow& row, std::string_view name) {
   return static_cast<double>(found - row.names.begin());
 }
 
-[[noreturn]] void refuse_number(const SettingRow& row, const std::string& text, const std::string& name, double example) {
+[[noreturn]] void refuse_number(const SettingRow& row, const std::string& text, const std::string& name, double usual) {
+  const double example = std::clamp(usual, row.least, row.most);
   throw Error(fmt::format("{} is {}, which is not a {} from {} to {}", name, quote(text),
                           row.kind == SettingKind::whole_number ? "whole number" : "number", row.least, row.most),
-              fmt::format("write it in digits, as in {} {}", name, std::clamp(example, row.least, row.most)));
+              row.unit.empty() ? fmt::format("write it in digits, as in {} {}", name, example)
+                               : fmt::format("write it in {0}, as in {1} {2} or {1} {2}{0}", row.unit, name, example));
 }
 
 double number_in(const SettingRow& row, const std::string& text, const std::string& name) {

@@ -338,7 +338,7 @@ void Study::use_software() {
     device.launch_overhead = Seconds(*launch) / device.host_speed;
   Software unused;
   apply_settings(settings, precision_, assumptions_, unused);
-  if (assumptions_.sinks == CompositeKernels::fused) return;
+  if (assumptions_.sinks == SinkKernels::fused) return;
   write_sinks(model_);
   facts_ = facts_of(model_);
 }

@@ -339,6 +339,16 @@ void take_measured(const ExplainOptions& options, ExplainAnswer& answer) {
   answer.measured = options.measured;
 }
 
+/// Throws the reason why `explain` has no plan.
+[[noreturn]] void refuse_without_plan(const StudyOptions& study) {
+  if (studies_named(study).size() > 1)
+    throw Error("explain takes one model and one machine, but there are several",
+                "only 'recommend' compares several; name one model and one machine");
+  throw Error("no plan is given",
+              "write --gpus 64 for the best plan, --gpus 64 --row 5 for row 5 of the ranking, --plan 'dp32·tp2 z1' for a "
+              "given plan, --plan FILE or --like FILE");
+}
+
 Report explain(const ExplainOptions& asked_options, const Command& command, const ReportOptions& report_options) {
   ExplainOptions options = asked_options;
   std::optional<Configuration> configuration;
@@ -360,11 +370,7 @@ Report explain(const ExplainOptions& asked_options, const Command& command, cons
   // With --out-of-core, the number of micro-batches keeps its default of one.
   if (options.out_of_core && options.plan.plan_file.empty() && !options.plan.micro_batches) options.plan.micro_batches = 1;
   const bool is_sought = options.row || leave_degrees_open(options.plan);
-  if (!is_sought && !options.plan.name_plan()) {
-    throw Error("no plan is given",
-                "write --gpus 64 for the best plan, --gpus 64 --row 5 for row 5 of the ranking, --plan 'dp32·tp2 z1' for a "
-                "given plan, --plan FILE or --like FILE");
-  }
+  if (!is_sought && !options.plan.name_plan()) refuse_without_plan(options.study);
   if (options.like.empty()) said = take_from_plan(options.study, options.plan, command);
   auto answer = std::make_shared<ExplainAnswer>();
   PlanStudy asked = options.row ? plan_of_row(*options.row, options.study, options.plan, options.training)

@@ -8,10 +8,10 @@
 
 #include "calibration/inputs/machine_reader.hpp"
 #include "calibration/inputs/plan_degrees.hpp"
-#include "calibration/inputs/setting_values.hpp"
 #include "calibration/network/fits/fitted_links.hpp"
 #include "calibration/runs/time_errors_file.hpp"
 #include "cli/commands/commands.hpp"
+#include "cli/commands/for_framework.hpp"
 #include "cli/commands/recommendation.hpp"
 #include "cli/commands/save_directory.hpp"
 #include "cli/commands/search_watch.hpp"
@@ -56,8 +56,11 @@ void refuse_cost_without_price(const Machine& machine) {
               fmt::format("add --price {}", shell_words(std::array{machine.name + "=2.5USD/h"})));
 }
 
-[[noreturn]] void refuse_framework(const Framework& framework, std::string_view what, const std::string& reason) {
-  throw Error(fmt::format("--for {}: {}: {}", framework.name, what, reason),
+/// `typed`: the value of --for, if it stands for several frameworks.
+[[noreturn]] void refuse_framework(const Framework& framework, const std::string& typed, std::string_view what,
+                                   const std::string& reason) {
+  const std::string name = typed.empty() ? std::string(framework.name) : fmt::format("{} ({})", typed, framework.name);
+  throw Error(fmt::format("--for {}: {}: {}", name, what, reason),
               fmt::format("choose another framework, or leave --for out: --software {} predicts its speed without its files",
                           framework.software));
 }
@@ -77,7 +80,7 @@ void search_into(RecommendAnswer& answer) {
   const RecommendOptions& options = answer.options;
   if (const Framework* const framework = framework_named(options.framework)) {
     if (const auto reason = starts_nothing(*framework, *answer.study, answer.gpus))
-      refuse_framework(*framework, "no plan can be started", *reason);
+      refuse_framework(*framework, options.typed_framework, "no plan can be started", *reason);
   }
   SearchOptions search_options = search_options_of(answer);
   const std::int64_t rows = options.top.value_or(0);
@@ -92,7 +95,7 @@ void search_into(RecommendAnswer& answer) {
       search_options.only_startable = false;
       const std::vector<Estimate> fitting = search(*answer.estimator, search_options).best;
       if (!fitting.empty())
-        refuse_framework(*framework, "no plan that fits can be started",
+        refuse_framework(*framework, options.typed_framework, "no plan that fits can be started",
                          why_none_starts(*framework, *answer.study, fitting));
     }
     answer.seconds = watch.seconds();
@@ -305,54 +308,12 @@ void suppose(RecommendAnswer& answer, const RecommendOptions& options, const Com
   }
 }
 
-/// Predicts with the software of the framework, and with the memory layout that its launch files have.
-void set_framework(RecommendOptions& options) {
-  const Framework* const framework = framework_named(options.framework);
-  if (framework == nullptr) unknown_choice("--for", options.framework, framework_names());
-  if (options.study.software.empty()) options.study.software = framework->software;
-  Settings& settings = options.study.settings;
-  const auto& words = options.study.setting_words;
-  const bool is_said = settings.find("mixed_precision") != nullptr || std::ranges::any_of(words, [](const auto& each) {
-                         return parse_settings(each, SettingOrigin::option).find("mixed_precision") != nullptr;
-                       });
-  // No option of the user: it gets no warning where it has no effect.
-  if (framework->mixed_precision && !is_said)
-    settings.set("mixed_precision", {static_cast<double>(*framework->mixed_precision), SettingOrigin::job, {}});
-}
-
-/// The value of --for that stands for all of PyTorch's own data parallelism.
-constexpr std::string_view pytorch_itself = "pytorch";
-
-/// Returns the framework of PyTorch with the faster plan that fits: ddp, else fsdp.
-std::string faster_of_pytorch(const RecommendOptions& asked, const Command& command) {
-  std::string faster = "fsdp";
-  std::optional<Estimate> best;
-  for (const char* const name : {"ddp", "fsdp"}) {
-    RecommendOptions options = asked;
-    options.framework = name;
-    options.top = 1;
-    set_framework(options);
-    try {
-      const std::shared_ptr<RecommendAnswer> answer = answer_of(options, command);
-      if (answer->shown.empty()) continue;
-      const Estimate& own = answer->shown.front();
-      const bool is_better = !best || own.verdict < best->verdict ||
-                             (own.verdict == best->verdict && own.time.step_time() < best->time.step_time());
-      if (is_better) best = own, faster = name;
-    } catch (const Error&) {  // it starts no plan; the error of fsdp is reported
-    }
-  }
-  return faster;
-}
-
 Report recommend(RecommendOptions asked, const Command& command, const std::string& output) {
   check_prices(asked);
   settle_counts(asked.study, asked.plan, !asked.like.empty());
   RecommendOptions options = asked.like.empty() ? with_published_batches(asked) : asked;
   const bool several = !options.plan.gpu_counts.empty() || !options.plan.global_batches.empty() || options.goals.any();
-  const bool is_one = !several && options.like.empty() && options.plan.gpus && studies_named(options.study).size() == 1;
-  if (options.framework == pytorch_itself) options.framework = is_one ? faster_of_pytorch(options, command) : "fsdp";
-  if (!options.framework.empty()) set_framework(options);
+  set_framework(options);
   options.folder = options.save_dir.empty() ? report_folder(output) : options.save_dir;
   std::shared_ptr<RecommendAnswer> answer;
   for (const std::string& text : options.what_if) static_cast<void>(parse_what_if(text));
@@ -364,7 +325,7 @@ Report recommend(RecommendOptions asked, const Command& command, const std::stri
     if (several)
       throw Error("--like takes one number of GPUs and one batch", "leave the list, the budget or the deadline out");
     if (!options.save_dir.empty()) check_save_directory({options.save_dir, options.overwrite});
-    answer = answer_like(options, command);
+    answer = answer_for_framework(options, [&](const RecommendOptions& own) { return answer_like(own, command); });
   } else {
     const bool counts_gpus = studies_named(options.study).front().gpus.has_value();
     if (!options.plan.gpus && options.plan.gpu_counts.empty() && !options.plan.name_plan() && !options.goals.any() &&
@@ -375,7 +336,9 @@ Report recommend(RecommendOptions asked, const Command& command, const std::stri
     if (!options.save_dir.empty()) check_save_directory({options.save_dir, options.overwrite});
     const std::vector<std::string> said = take_from_plan(options.study, options.plan, command);
     const Interrupt interrupt;
-    answer = answer_of(options, command);
+    answer = answer_for_framework(options, [&](const RecommendOptions& own) { return answer_of(own, command); });
+    options.framework = answer->options.framework;
+    set_framework(options);
     if (answer->shown.empty() && !answer->result.stopped) find_possible(*answer);
     suppose(*answer, options, command);
     remove_said(answer->defaults, said);
@@ -425,17 +388,16 @@ void add_recommend(const Command& program, Request& request) {
   add_price_option(command, options->study.prices);
   add_goal_options(command, options->goals);
   add_what_if_option(command, options->what_if).excludes(command.get_option("--ideal"));
-  const auto framework = command
-                             .add_option("--for", options->framework,
-                                         "search only plans that this framework starts, predict them with its software, and "
-                                         "write its files with --save-dir; pytorch: the faster of ddp and fsdp")
-                             .words([] {
-                               const std::vector<std::string_view> names = framework_names();
-                               std::vector<std::string> words(names.begin(), names.end());
-                               words.emplace_back(pytorch_itself);
-                               return words;
-                             })
-                             .excludes(command.get_option("--ideal"));
+  const auto framework =
+      command
+          .add_option("--for", options->framework,
+                      "search only plans that this framework starts, predict them with its software, and "
+                      "write its files with --save-dir; pytorch: the faster of ddp and fsdp, ddp if they tie")
+          .words([] {
+            const std::vector<std::string_view> names = framework_choices();
+            return std::vector<std::string>(names.begin(), names.end());
+          })
+          .excludes(command.get_option("--ideal"));
   const auto objective =
       command.add_option("--objective", options->objective, "what to minimize").capture_default_str().words([] {
         return std::vector<std::string>{"time", "cost", "memory", "energy"};

@@ -125,7 +125,7 @@ void add_table(Document& document, const RecommendAnswer& answer, const RankedRo
   const bool has_recomputed = std::any_of(answer.shown.begin(), answer.shown.end(),
                                           [](const Estimate& each) { return !each.plan.recompute_segments.empty(); });
   if (answer.recompute_gap && has_recomputed) {
-    document.paragraph(fmt::format("with other recomputed blocks, {} takes at most {} less ({})",
+    document.paragraph(fmt::format("with other recomputed blocks, {} takes at most about {} less ({})",
                                    plan_word(answer.layered->plan), humanize(*answer.recompute_gap),
                                    share_text(*answer.recompute_gap / answer.layered->time.step_time())));
   }

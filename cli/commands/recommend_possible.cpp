@@ -5,11 +5,13 @@
 
 #include <fmt/format.h>
 
+#include "calibration/inputs/setting_values.hpp"
 #include "cli/commands/recommendation.hpp"
 #include "cli/commands/search_watch.hpp"
 #include "cli/report/interrupt.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
+#include "estimator/memory/memory.hpp"
 #include "estimator/search/search.hpp"
 #include "model_zoo/network/model.hpp"
 
@@ -51,25 +53,44 @@ std::optional<Estimate> best_of_changed(const RecommendAnswer& answer, const Est
   return result.best.front();
 }
 
-/// Searches plans of LoRA, whose frozen weights have half precision, else 4 bits. `options`: with the rank of the adapters.
-/// Empty if none fits, or if the model has no layers that LoRA adapts.
-std::optional<PossibleChange> with_adapters(const RecommendAnswer& answer, const StudyOptions& options, std::string option,
-                                            const TimeLeft& left) {
+/// Whether two studies keep different bytes of weights on a rank of ZeRO-3: some software shards frozen weights in fp32.
+bool differ_in_weights(const Study& a, const Study& b, std::int64_t gpus) {
+  Plan sharded;
+  sharded.mesh.set(Axis::data, static_cast<int>(gpus));
+  sharded.zero_stage = 3;
+  const auto bytes = [&](const Study& study) {
+    sharded.precision = study.precision();
+    sharded.optimizer = study.optimizer();
+    const ParameterBytes each = parameter_bytes(study.job().facts, sharded, study.assumptions());
+    return each.weight + each.shard;
+  };
+  return bytes(a) != bytes(b);
+}
+
+/// Searches plans of LoRA, whose frozen weights are as the software creates them, else in half precision, else in 4 bits.
+/// `options`: with the rank of the adapters. Empty if none fits, or if the model has no layers that LoRA adapts.
+std::optional<PossibleChange> with_adapters(const RecommendAnswer& answer, const StudyOptions& options,
+                                            const std::string& option, const TimeLeft& left) {
+  const auto best_of = [&](const Study& study, const std::string& change) -> std::optional<PossibleChange> {
+    auto best = best_of_changed(answer, Estimator(study.job()), answer.gpus, answer.global_batch, left.seconds());
+    return best ? std::optional(PossibleChange{change, *std::move(best)}) : std::nullopt;
+  };
   try {
     StudySpec spec = spec_of(options);
+    const std::shared_ptr<Study> without_base = study_of(spec, options);
+    // Without an option, the question itself has adapters.
+    if (!option.empty() && left.any()) {
+      if (auto change = best_of(*without_base, option)) return change;
+    }
+    if (spec.settings.find("base") != nullptr) return std::nullopt;
     for (const BaseWeights base : {BaseWeights::half, BaseWeights::nf4}) {
       if (!left.any()) break;
-      if (base != BaseWeights::half) {
-        if (spec.settings.find("base") != nullptr) break;
-        spec.settings.set("base", {static_cast<double>(base), SettingOrigin::job, {}});
-        option += fmt::format("{}--base nf4", option.empty() ? "" : " ");
-      } else if (option.empty()) {
-        continue;  // the question itself has adapters
-      }
+      spec.settings.set("base", {static_cast<double>(base), SettingOrigin::job, {}});
       const std::shared_ptr<Study> study = study_of(spec, options);
-      const Estimator estimator(study->job());
-      if (auto best = best_of_changed(answer, estimator, answer.gpus, answer.global_batch, left.seconds()))
-        return PossibleChange{option, *std::move(best)};
+      if (base == BaseWeights::half && !differ_in_weights(*study, *without_base, answer.gpus)) continue;
+      const std::string name = print_setting(setting_named("base"), static_cast<double>(base));
+      if (auto change = best_of(*study, fmt::format("{}{}--base {}", option, option.empty() ? "" : " ", name)))
+        return change;
     }
   } catch (const Error&) {  // the model has no adapters
   }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "calibration/inputs/machine_reader.hpp"
+#include "cli/commands/for_framework.hpp"
 #include "cli/commands/recommendation.hpp"
 #include "cli/documents/ranking.hpp"
 #include "cli/documents/scaling.hpp"
@@ -36,7 +37,8 @@ StudyOutcome outcome_of(const RecommendOptions& options, const Command& command)
   outcome.machine = options.study.machine;
   outcome.training = options.training;
   try {
-    const std::shared_ptr<RecommendAnswer> answer = answer_of(options, command);
+    const std::shared_ptr<RecommendAnswer> answer =
+        answer_for_framework(options, [&](const RecommendOptions& own) { return answer_of(own, command); });
     outcome.study = answer->study;
     outcome.training = answer->options.training;
     outcome.gpus = answer->gpus;

@@ -28,6 +28,7 @@ struct RecommendOptions {
   Training training;
   std::optional<std::int64_t> top = 10;
   std::string objective = "time", missing, save_job, save_dir, like, typed, framework;
+  std::string typed_framework{};         ///< the value of --for, if it stands for several frameworks
   std::string folder{};                  ///< the folder of the report, to which paths of its job are relative
   std::vector<std::string> set_words{};  ///< values of --set
   std::vector<std::string> what_if{};    ///< values of --what-if

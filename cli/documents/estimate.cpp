@@ -21,6 +21,7 @@
 #include "cli/sentences/sentences.hpp"
 #include "core/statistics.hpp"
 #include "core/units.hpp"
+#include "estimator/explain/kernel_time_shares.hpp"
 #include "estimator/kernels/fresh_memory.hpp"
 #include "estimator/kernels/shard_times.hpp"
 #include "profiler/backends/backend_options.hpp"

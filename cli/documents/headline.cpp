@@ -129,6 +129,8 @@ std::optional<std::string> price_citation(const Study& study) {
 std::string evaluation_text(const Estimate& estimate, const Study& study, const Training& training) {
   const Seconds time = evaluation_time(estimate, study, training);
   const auto count = [](double samples, std::string_view what) { return count_text(std::llround(samples), what); };
+  if (time <= Seconds{} && estimate.time.step_time() > Seconds{})
+    return fmt::format("none: the training has fewer than {}", count(training.evaluation->every, "training sample"));
   return fmt::format("{} ({:.3g} % of the training): forward passes of {} after each {}", humanize(time),
                      100 * (time / stepping_time(estimate, study, training)), count(training.evaluation->samples, "sample"),
                      count(training.evaluation->every, "training sample"));
@@ -257,7 +259,9 @@ void add_headline(Document& document, const Estimate& estimate, const Study& stu
                   const std::string& aside) {
   const std::string words = plan_words(estimate.plan);
   add_card(document, "Plan", plan_word(estimate.plan) + (words.empty() ? "" : ": " + words) + aside);
-  if (has_layouts(estimate.plan)) add_card(document, "Layers", layouts_text(estimate.plan, study.job().facts));
+  if (const std::string layers = has_layouts(estimate.plan) ? layouts_text(estimate.plan, study.job().facts) : "";
+      !layers.empty())
+    add_card(document, "Layers", layers);
   if (!estimate.feasible()) {
     const bool memory_alone = std::all_of(estimate.limits.begin(), estimate.limits.end(),
                                           [](const Limit& limit) { return limit.kind == Limit::Kind::memory; });

@@ -78,6 +78,29 @@ class TermsMaker {
     }
   }
 
+  /// Adds the shards that a rank holds in addition to the weights above. Frozen weights may be in fp32, of which the
+  /// weights above contain all bytes, a half or none.
+  void add_shards() {
+    const ModelFacts& facts = study_.job().facts;
+    const double frozen = facts.parameters > 0 ? 1 - facts.trained_parameters / facts.parameters : 0;
+    const double shard = each_.shard - each_.frozen_master * frozen;
+    constexpr double rounding = 1e-6;
+    const auto add_term = [&](std::string_view what, double count, double each, double ranks) {
+      if (count * each <= rounding) return;
+      const std::string among = ranks > 1 ? fmt::format(" / {} ranks", ranks) : std::string();
+      add(MemoryItem::weights, fmt::format("{}: {} × {}{}", what, parameters_text(count), bytes_each(each), among),
+          Bytes(count * each / ranks));
+    };
+    if (shard > rounding) add_term("the rank's shard", counts_.all, shard, plan_.shards());
+    // Ranks that shard no weights hold all frozen weights in fp32.
+    const bool is_sharded = plan_.zero_stage >= 2;
+    const double master = is_sharded ? each_.frozen_master : each_.frozen_master / plan_.shards();
+    constexpr double wide_bytes = 4;
+    add_term(
+        master < wide_bytes ? "the other bytes of frozen weights, which are in fp32" : "the shard of frozen weights in fp32",
+        counts_.all * frozen, master, is_sharded ? plan_.shards() : 1);
+  }
+
   void weights() {
     if (streams_weights(plan_)) {
       const double there = std::min(counts_.all, 2 * counts_.largest_layer);
@@ -89,14 +112,7 @@ class TermsMaker {
       add_sharded(MemoryItem::weights, counts_.all, counts_.largest_layer, each_.weight,
                   plan_.zero_stage >= 3 && plan_.reshard && !each_.is_whole);
     }
-    if (each_.shard > 0) {
-      const bool is_frozen =
-          study_.assumptions().mixed_precision == MixedPrecision::half_gradients && counts_.trained < counts_.all;
-      add(MemoryItem::weights,
-          fmt::format("{}: {} × {} / {} ranks", is_frozen ? "frozen weights, whose shards are in fp32" : "the rank's shard",
-                      parameters_text(counts_.all), bytes_each(each_.shard), plan_.shards()),
-          Bytes(counts_.all * each_.shard / plan_.shards()));
-    }
+    add_shards();
     if (plan_.second_shards() > 0) {
       add(MemoryItem::weights,
           fmt::format("secondary shards: {} × {} / {} ranks", parameters_text(counts_.all), bytes_each(each_.weight),

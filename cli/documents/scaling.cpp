@@ -272,6 +272,16 @@ std::string fewest_text(const Points& points, bool batches) {
   return text;
 }
 
+/// Names the software of all plans, which may differ if --for stands for several frameworks.
+void name_software(Default& software, const Points& points) {
+  std::vector<std::string> names;
+  for (const StudyOutcome& each : points) {
+    if (has_plan(each) && std::ranges::find(names, each.study->software().name) == names.end())
+      names.push_back(each.study->software().name);
+  }
+  if (names.size() > 1) software = {"--software", fmt::format("{}", fmt::join(names, ", ")), "that of the better plan"};
+}
+
 /// Returns the report as a document. `drawn`: add the drawings that only an HTML page has.
 Document document_of(const Points& exact, const Scaling& scaling, const ScalingQuestion& question, bool drawn = false) {
   Points points = exact;
@@ -327,6 +337,7 @@ Document document_of(const Points& exact, const Scaling& scaling, const ScalingQ
   std::erase_if(defaults, [](const Default& each) { return each.option == "--global-batch"; });
   for (Default& each : defaults) {
     if (each.option == "--batch-per-gpu") each.reason = "the same for all numbers of GPUs";
+    if (each.option == "--software") name_software(each, points);
   }
   add_defaults(document, defaults);
   return document;

@@ -103,8 +103,12 @@ Seconds time_of_steps(const Estimate& estimate, const Study& study, const Traini
 Seconds evaluation_time(const Estimate& estimate, const Study& study, const Training& training) {
   const Seconds step = estimate.time.step_time();
   if (!training.evaluation || !training.is_whole() || step <= Seconds{}) return {};
-  const double evaluated = training.evaluation->samples / training.evaluation->every;
-  return time_of_steps(estimate, study, training) * (forward_only_time(estimate.time) / step * evaluated);
+  const auto batch = static_cast<double>(estimate.plan.global_batch);
+  const double trained = time_of_steps(estimate, study, training) / step * batch;
+  // Rounding of the quotient must not drop the evaluation at the end of the training.
+  constexpr double rounding = 1e-9;
+  const double evaluations = std::floor(trained / training.evaluation->every * (1 + rounding));
+  return forward_only_time(estimate) * (evaluations * training.evaluation->samples / batch);
 }
 
 Seconds stepping_time(const Estimate& estimate, const Study& study, const Training& training) {

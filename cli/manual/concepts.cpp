@@ -114,7 +114,7 @@ constexpr auto concept_table = std::to_array<Concept>({
      "measures "
      "the network, and 'predict exchange' predicts single collectives."},
     {"sharp nvls in-network",
-     "--allreduce in-network predicts gradients that switches add up; 'predict exchange --algorithm all' compares "
+     "--allreduce in-network predicts gradients that the switches add; 'predict exchange --algorithm all' compares "
      "algorithms."},
     {"allreduce all-reduce allgather all-gather reduce-scatter all-to-all alltoall collective collectives",
      "'predict exchange --operation allreduce --ranks 64' predicts collectives. --allreduce fixes the algorithm of "
@@ -131,8 +131,7 @@ constexpr auto concept_table = std::to_array<Concept>({
      "chooses the framework. --like SCRIPT reads the GPUs of batch scripts."},
     {"tpu tpus trainium gaudi ascend npu",
      "'machines list' also has TPUs, Gaudi, Trainium and Ascend: --machine tpu-v5e. Most of their kernel times are fitted "
-     "to "
-     "GPUs."},
+     "to GPUs."},
     {"cloud aws azure gcp spot", "'machines list --kind cloud' lists instances of clouds; --price sets your price."},
     {"heterogeneous mixed-gpus",
      "'predict mixed' predicts data parallelism with a batch in proportion to the speed of each GPU."},
@@ -148,8 +147,7 @@ constexpr auto concept_table = std::to_array<Concept>({
      "MODEL@trained=none predicts one forward pass. Caches of keys and values and generation are not modeled."},
     {"grpo ppo dpo reinforcement-learning post-training",
      "--model, --gpus, --seq and --global-batch predict the update of the trained model. Generation, rewards and the "
-     "forward "
-     "pass of a reference model are not predicted."},
+     "forward pass of a reference model are not predicted."},
     {"evaluation validation-loss eval",
      "--evaluate 50k@1.28M adds evaluations of 50,000 samples to a whole training, after each 1,280,000 training samples."},
     {"checkpoint checkpoints failure",

@@ -135,7 +135,7 @@ constexpr auto synonym_table = std::to_array<Synonym>({
     {"train-iters", "train-tokens", say_length},
     {"iterations", "train-tokens", say_length},
     {"vram", "gpu-memory", say_memory},
-    {"ram", "gpu-memory", say_memory},
+    {"ram", "offload", "write --offload optimizer or weights to use host memory, or --gpu-memory 80GiB for a GPU's"},
     {"hbm", "gpu-memory", say_memory},
     {"mem", "gpu-memory", say_memory},
     {"max-memory", "gpu-memory", say_memory},

@@ -107,6 +107,19 @@ void each_table_segment(const Plan& plan, const ModelFacts& facts, const Take& t
   }
 }
 
+/// Whether each segment begins at a layer of the model, behind the segment before. Plans of users may not.
+bool begin_at_layers(const Plan& plan, const Model& model) {
+  const auto count = static_cast<int>(model.layers.size());
+  const auto fit = [count](const auto& segments, int least) {
+    for (const auto& segment : segments) {
+      if (segment.first < least || segment.first >= count) return false;
+      least = segment.first + 1;
+    }
+    return true;
+  };
+  return fit(plan.segments, 1) && fit(plan.recompute_segments, 0);
+}
+
 /// Calls `take` with the names of the first and the last layer of each recompute segment, and with whether it is recomputed.
 template <class Take>
 void each_recompute_segment(const Plan& plan, const Model& model, const Take& take) {
@@ -160,6 +173,9 @@ void recompute_blocks_of(const std::vector<std::optional<bool>>& said, const Mod
   if (plan.recompute == Recompute::selective)
     throw Error("--layers recomputes or keeps blocks, but the plan has selective recomputation",
                 "leave --recompute out, or write --recompute full");
+  if (plan.recompute_blocks > 0)
+    throw Error("--layers recomputes or keeps blocks, but the plan has a number of recomputed blocks",
+                "leave --recompute-blocks out");
   std::vector<RecomputeSegment> segments;
   for (std::size_t first = 0, end = 0; first < said.size(); first = end) {
     const int block = model.layers[first].block;
@@ -217,7 +233,8 @@ void lay_out_layers(const std::vector<std::string>& values, const ModelFacts& fa
 std::vector<std::string> layer_layouts(const Plan& plan, const ModelFacts& facts) {
   const Model& model = *facts.model;
   std::vector<std::string> values;
-  for (std::size_t i = 0; i < plan.segments.size(); ++i) {
+  const bool has_names = begin_at_layers(plan, model);
+  for (std::size_t i = 0; has_names && i < plan.segments.size(); ++i) {
     const LayerSegment& segment = plan.segments[i];
     const std::size_t end =
         i + 1 < plan.segments.size() ? static_cast<std::size_t>(plan.segments[i + 1].first) : model.layers.size();
@@ -226,9 +243,10 @@ std::vector<std::string> layer_layouts(const Plan& plan, const ModelFacts& facts
     values.push_back(fmt::format("{}..{}: {}", model.layers[static_cast<std::size_t>(segment.first)].name,
                                  model.layers[end - 1].name, degrees));
   }
-  each_recompute_segment(plan, model, [&](const std::string& first, const std::string& last, bool again) {
+  const auto add_recomputed = [&](const std::string& first, const std::string& last, bool again) {
     values.push_back(fmt::format("{}..{}: {}", first, last, again ? "recompute" : "keep"));
-  });
+  };
+  if (has_names) each_recompute_segment(plan, model, add_recomputed);
   each_table_segment(plan, facts, [&](const std::string& first, const std::string& last, const TableSegment& segment) {
     if (segment.first > 0) values.push_back(fmt::format("{}..{}: {}", first, last, to_string(segment.tables)));
   });
@@ -245,6 +263,7 @@ std::string layouts_text(const Plan& plan, const ModelFacts& facts) {
     });
     return text;
   }
+  if (!begin_at_layers(plan, model)) return text;
   for (std::size_t i = 0; i <= plan.segments.size(); ++i) {
     const std::size_t first = i == 0 ? 0 : static_cast<std::size_t>(plan.segments[i - 1].first);
     const std::size_t end =

@@ -244,6 +244,8 @@ class PlanReader {
              fmt::format("a segment needs 'first' of at least {}, and 'recompute' full or none", least), example);
       plan.recompute_segments.push_back({static_cast<int>(*first), *recompute == Recompute::full});
     }
+    if (plan.recompute == Recompute::none && !plan.recompute_segments.empty())
+      fail("recompute_segments", "'recompute_segments' need \"recompute\": \"full\"", example);
     if (plan.recompute == Recompute::full) join_recompute_segments(plan);
   }
 

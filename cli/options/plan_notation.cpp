@@ -303,16 +303,13 @@ void take_signs(std::string_view text, const std::vector<std::string_view>& sign
   }
 }
 
-}  // namespace
-
-namespace {
-
 /// Without a sign for recomputation, the blocks before the first recompute segment are kept.
 void recompute_first_layers(Plan& plan) {
   if (plan.recompute_segments.empty()) return;
   if (plan.recompute == Recompute::none) {
     plan.recompute = Recompute::full;
-    plan.recompute_segments.insert(plan.recompute_segments.begin(), {0, false});
+    if (plan.recompute_segments.front().first > 0)
+      plan.recompute_segments.insert(plan.recompute_segments.begin(), {0, false});
   }
   join_recompute_segments(plan);
 }

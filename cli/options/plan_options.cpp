@@ -242,6 +242,14 @@ std::vector<std::string> strategy_words() {
   return {names.begin(), names.end()};
 }
 
+/// Returns the option besides --machine that gives a number of GPUs; empty if there is none.
+std::string_view counting_option(const PlanOptions& plan, bool is_configured) {
+  if (plan.gpus || !plan.gpu_counts.empty()) return "--gpus";
+  if (!plan.plan_word.empty() || !plan.plan_file.empty()) return "--plan";
+  if (!plan.degrees.empty()) return "--degrees";
+  return is_configured ? "--like" : "";
+}
+
 }  // namespace
 
 void settle_lists(PlanOptions& options) {
@@ -258,8 +266,11 @@ void settle_counts(StudyOptions& study, PlanOptions& plan, bool is_configured) {
   const std::vector<NamedStudy> studies = studies_named(study);
   const auto has_count = [](const NamedStudy& each) { return each.gpus.has_value(); };
   if (std::none_of(studies.begin(), studies.end(), has_count)) return;
-  if (plan.gpus || !plan.gpu_counts.empty() || is_configured || plan.name_plan())
-    throw Error(fmt::format("--machine {} gives the number of GPUs, but so does another option", study.machine),
+  const std::string_view other = counting_option(plan, is_configured);
+  const bool agrees = other == "--plan" && studies.size() == 1 && !plan.plan_word.empty() &&
+                      parse_plan_word(plan.plan_word).mesh.devices() == *studies.front().gpus;
+  if (!other.empty() && !agrees)
+    throw Error(fmt::format("--machine {} gives the number of GPUs, but so does {}", study.machine, other),
                 "give the number of GPUs once: in --machine, or in --gpus for all machines");
   const auto without = std::find_if_not(studies.begin(), studies.end(), has_count);
   if (without != studies.end())

@@ -50,7 +50,7 @@ PlanOptionHandles add_plan_options(const Command& command, PlanOptions& options,
 /// Moves the number in `gpu_counts` or `global_batches` to `gpus` or `global_batch`, if the list has a single number.
 void settle_lists(PlanOptions& options);
 /// Takes the number of GPUs from `--machine h100:32`. `is_configured`: whether --like gives the number, too. Throws Error if
-/// another option gives the number, too, or if only some machines have one.
+/// another option gives the number, too (except for a plan with the same number), or if only some machines have one.
 void settle_counts(StudyOptions& study, PlanOptions& plan, bool is_configured);
 
 /// Returns the choices that the options fix. Throws Error for an unknown name.

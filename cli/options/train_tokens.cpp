@@ -145,8 +145,7 @@ void add_training_options(const Command& command, Training& training) {
       .add_option_function(
           "--evaluate", [&training](const std::string& text) { training.evaluation = read_evaluation(text); },
           "a whole training also evaluates samples, as forward passes: 50k@1.28M evaluates 50,000 samples after each "
-          "1,280,000 "
-          "training samples; default: no evaluation")
+          "1,280,000 training samples; default: no evaluation")
       .type_name("SAMPLES@SAMPLES");
 }
 

@@ -127,7 +127,6 @@ std::string key_text(std::string_view key, std::string_view value) { return fmt:
 /// Returns whether a value of a choice changes the plan, given the model and the plan's other choices.
 bool has_effect(const PlanChoiceRow& row, const Plan& plan, const ModelFacts& facts, int value) {
   if (!row.matters(plan.mesh) || (row.counts != nullptr && !row.counts(plan))) return false;
-  if (row.choice == PlanChoice::shard_group) return plan.zero_stage > 0;
   const bool needs_others = row.choice == PlanChoice::recompute || row.choice == PlanChoice::reshard;
   return !needs_others || row.possible(facts, plan, value);
 }

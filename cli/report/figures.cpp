@@ -1,9 +1,7 @@
 #include "cli/report/figures.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -17,13 +15,8 @@ std::size_t display_width(std::string_view text) {
 }
 
 std::string_view device_noun(const Device& device) {
-  if (device.is_processor) return "processor";
-  constexpr std::array makers{std::pair{"Google TPU", "TPU"}, std::pair{"Huawei Ascend", "NPU"},
-                              std::pair{"Intel Gaudi", "accelerator"}, std::pair{"AWS Trainium", "accelerator"}};
-  for (const auto& [start, noun] : makers) {
-    if (device.name.starts_with(start)) return noun;
-  }
-  return "GPU";
+  if (!device.noun.empty()) return device.noun;
+  return device.is_processor ? "processor" : device.is_tpu ? "TPU" : "GPU";
 }
 
 std::string count_text(std::int64_t count, std::string_view thing) {

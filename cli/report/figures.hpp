@@ -16,7 +16,7 @@ struct Device;
 [[nodiscard]] std::size_t display_width(std::string_view text);
 /// Returns a count and its noun: `1 GPU`, `1,024 GPUs`.
 [[nodiscard]] std::string count_text(std::int64_t count, std::string_view thing);
-/// Returns the noun for a device: `GPU` or `processor`.
+/// Returns the noun for a device: `GPU`, `processor`, or that of its machine file. The text belongs to the device.
 [[nodiscard]] std::string_view device_noun(const Device& device);
 /// Prints a whole number: `1,281,167`. Numbers above 64 bits have four digits and a power of ten.
 [[nodiscard]] std::string whole_text(double count);

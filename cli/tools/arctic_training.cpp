@@ -8,8 +8,9 @@ namespace arctic_training_tables {
 // Sources of names and defaults: snowflakedb/ArcticTraining, arctic_training/config/trainer.py, model.py and data.py. The
 // section `deepspeed` is a configuration of DeepSpeed.
 constexpr auto moved = argument_words("cpu_adam=optimizer", "cpuadam=optimizer", "*=");
-constexpr auto attentions = argument_words("flash_attention_2=flash2", "flash_attention_3=flash3", "sdpa=fused",
-                                           "flex_attention=fused", "eager=unfused", "*flash*=fused");
+constexpr auto attentions =
+    argument_words("flash_attention_2=flash2", "flash_attention_3=flash3", "sdpa=fused", "flex_attention=fused",
+                   "eager=unfused", "*flash-attn3*=flash3", "*flash-attn*=flash2", "*flash*=fused");
 constexpr auto precisions =
     argument_words("bf16=bf16", "bfloat16=bf16", "fp16=fp16", "float16=fp16", "fp32=fp32", "float32=fp32");
 constexpr auto kept = argument_words("true=none", "false=full");

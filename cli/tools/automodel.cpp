@@ -26,8 +26,8 @@ constexpr auto four_bits = argument_words("true=nf4", "false=");
 constexpr auto doubled = argument_words("true=nf4-double", "false=");
 constexpr auto eight_bits = argument_words("true=int8", "false=");
 constexpr auto packed = argument_words("0=", "*=*");
-constexpr auto attentions =
-    argument_words("sdpa=fused", "flash_attention_2=flash2", "te=fused", "flex=fused", "eager=unfused");
+constexpr auto attentions = argument_words("sdpa=fused", "flash_attention_2=flash2", "flash_attention_3=flash3", "te=fused",
+                                           "flex=fused", "eager=unfused");
 
 // The gate without a router gives a token consecutive experts [components/moe/layers.py, FakeBalancedGate].
 constexpr auto gates = argument_words("true=consecutive", "false=");

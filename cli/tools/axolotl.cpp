@@ -16,10 +16,11 @@ constexpr auto fused_losses = argument_words("true=fused", "false=");
 // The plugin's switch is on by default [src/axolotl/integrations/cut_cross_entropy/args.py].
 constexpr auto plugins = argument_words("axolotl.integrations.cut_cross_entropy.CutCrossEntropyPlugin=linear");
 constexpr auto fused = argument_words("true=fused", "false=");
+constexpr auto flash = argument_words("true=flash2", "false=");
 constexpr auto eager = argument_words("true=unfused", "false=");
-constexpr auto attentions =
-    argument_words("eager=unfused", "sdpa=fused", "flash_attention_2=flash2", "flash_attention_3=flash3",
-                   "flex_attention=fused", "xformers=fused", "sage=fused", "*flash*=fused");
+constexpr auto attentions = argument_words("eager=unfused", "sdpa=fused", "flash_attention_2=flash2",
+                                           "flash_attention_3=flash3", "flex_attention=fused", "xformers=fused",
+                                           "sage=fused", "*flash-attn3*=flash3", "*flash-attn*=flash2", "*flash*=fused");
 constexpr auto adapters = argument_words("lora=lora", "qlora=lora", "=none");
 // Double quantization is on by default [src/axolotl/loaders/model.py, bnb_4bit_use_double_quant].
 constexpr auto four_bits = argument_words("true=nf4-double", "false=");
@@ -57,7 +58,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"float16", ConfigField::precision, "", halves},
     {"gradient_checkpointing", PlanChoice::recompute, "", recomputed},
     {"activation_offloading", PlanChoice::offload_activations, "", flags},
-    {"flash_attention", ConfigField::attention, "", fused},
+    {"flash_attention", ConfigField::attention, "", flash},
     {"sdp_attention", ConfigField::attention, "", fused},
     {"xformers_attention", ConfigField::attention, "", fused},
     {"flex_attention", ConfigField::attention, "", fused},

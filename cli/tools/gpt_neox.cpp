@@ -16,7 +16,7 @@ constexpr auto recomputed = argument_words("true=full", "false=none");
 constexpr auto half = argument_words("true=fp16", "false=");
 constexpr auto brain = argument_words("true=bf16", "false=");
 constexpr auto precisions = argument_words("fp16=fp16", "bfloat16=bf16", "fp32=fp32");
-constexpr auto attentions = argument_words("flash=fused", "global=unfused", "local=unfused");
+constexpr auto attentions = argument_words("flash=flash2", "global=unfused", "local=unfused");
 constexpr auto devices = argument_words("cpu=optimizer", "none=none");
 constexpr auto weight_devices = argument_words("cpu=yes", "none=no");
 constexpr auto optimizers =

@@ -20,7 +20,7 @@ constexpr auto pure = argument_words("true=yes", "false=");
 constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto fused_heads = argument_words("true=linear", "false=");
 constexpr auto attentions =
-    argument_words("fa2=fused", "fa3=fused", "sdpa=fused", "disabled=unfused", "off=unfused", "auto=fused");
+    argument_words("fa2=flash2", "fa3=flash3", "sdpa=fused", "disabled=unfused", "off=unfused", "auto=fused");
 constexpr auto optimizers =
     argument_words("adamw_torch=adamw", "adamw_torch_fused=adamw", "adamw_hf=adamw", "adafactor=adafactor",
                    "adamw_8bit=adam8bit", "adamw_bnb_8bit=adam8bit", "paged_adamw_8bit=paged-adam8bit", "sgd=momentum");

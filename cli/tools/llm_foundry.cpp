@@ -13,6 +13,7 @@ constexpr auto shardings = argument_words("FULL_SHARD=3", "SHARD_GRAD_OP=2", "NO
 constexpr auto hybrids = argument_words("HYBRID_SHARD=yes", "FULL_SHARD=no", "SHARD_GRAD_OP=no", "NO_SHARD=no");
 constexpr auto recomputed = argument_words("true=full", "false=none");
 constexpr auto flags = argument_words("true=yes", "false=no");
+// The version of FlashAttention is that of the software file.
 constexpr auto attentions = argument_words("flash=fused", "triton=fused", "torch=unfused");
 constexpr auto rotary = argument_words("true=rope", "false=");
 constexpr auto alibi = argument_words("true=alibi", "false=");

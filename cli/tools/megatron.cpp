@@ -34,7 +34,7 @@ constexpr auto masters = argument_words("fp32=fp32", "fp16=half");
 constexpr auto routings = argument_words("aux_loss=natural", "seq_aux_loss=natural", "global_aux_loss=natural",
                                          "sinkhorn=natural", "none=natural", "*=natural");
 constexpr auto moments = argument_words("fp32=fp32", "fp16=half", "bf16=half", "fp8=fp8");
-constexpr auto attentions = argument_words("auto=fused", "flash=fused", "fused=fused", "unfused=unfused", "local=unfused");
+constexpr auto attentions = argument_words("auto=fused", "flash=flash2", "fused=fused", "unfused=unfused", "local=unfused");
 constexpr auto implementations = argument_words("transformer_engine=fused", "local=unfused", "inference_optimized=fused");
 constexpr auto fp8_formats = argument_words("hybrid=yes", "e4m3=yes");
 constexpr auto fp4_formats = argument_words("e2m1=yes");
@@ -87,7 +87,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     weak(only_read({"--checkpoint-activations", ConfigField::implementation, "unfused"})),
     only_read({"--multi-latent-attention", ConfigField::latent, "yes"}),
     {"--use-flash-attn", ConfigField::attention, "fused"},
-    {"--use-flash-attn-v2", ConfigField::attention, "fused"},
+    only_read({"--use-flash-attn-v2", ConfigField::attention, "flash2"}),
     only_read({"--use-flash-attn-triton", ConfigField::attention, "fused"}),
     {"--tokenizer-type", ConfigField::tokenizer_kind},
     {"--tokenizer-model", ConfigField::tokenizer},

@@ -21,7 +21,7 @@ constexpr auto checkpoints =
                    "one_in_eight>full", "two_in_three>full", "three_in_four>full");
 constexpr auto shares = argument_words("one_in_two=0.5", "one_in_three=0.3333", "one_in_four=0.25", "one_in_eight=0.125",
                                        "two_in_three=0.6667", "three_in_four=0.75", "whole_layer=", "fine_grained=");
-constexpr auto attentions = argument_words("true=fused", "false=unfused");
+constexpr auto attentions = argument_words("true=flash2", "false=unfused");
 
 constexpr auto rows = std::to_array<ArgumentRow>({
     {"model.d_model", ConfigField::hidden},

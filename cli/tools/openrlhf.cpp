@@ -8,8 +8,8 @@ namespace openrlhf_tables {
 // Sources of names and defaults: OpenRLHF/OpenRLHF, openrlhf/cli/train_sft.py and train_ppo_ray.py; up to version 0.9, names
 // have no dots.
 constexpr auto precisions = argument_words("bf16=bf16", "fp16=fp16");
-constexpr auto attentions =
-    argument_words("flash_attention_2=flash2", "flash_attention_3=flash3", "sdpa=fused", "eager=unfused", "*flash*=fused");
+constexpr auto attentions = argument_words("flash_attention_2=flash2", "flash_attention_3=flash3", "sdpa=fused",
+                                           "eager=unfused", "*flash-attn3*=flash3", "*flash-attn*=flash2", "*flash*=fused");
 constexpr auto optimizers = argument_words("adam=adamw", "muon=muon");
 
 constexpr auto frozen_prefixes = argument_words("*vis*=yes", "*=");
@@ -32,7 +32,7 @@ constexpr auto shared_rows = std::to_array<ArgumentRow>({
     only_read({"--gradient_checkpointing", PlanChoice::recompute, "full"}),
     {"--ds.attn_implementation", ConfigField::attention, "", attentions},
     only_read({"--attn_implementation", ConfigField::attention, "", attentions}),
-    only_read({"--flash_attn", ConfigField::attention, "fused"}),
+    only_read({"--flash_attn", ConfigField::attention, "flash2"}),
     {"--ds.lora.rank", ConfigField::adapter_rank},
     only_read({"--lora_rank", ConfigField::adapter_rank}),
     only_read({"--ds.lora.dropout", ConfigField::adapter_dropout}),

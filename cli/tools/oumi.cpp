@@ -10,7 +10,8 @@ namespace oumi_tables {
 constexpr auto precisions = argument_words("bfloat16=bf16", "float16=fp16", "float32=fp32");
 constexpr auto pure = argument_words("bfloat16=yes", "float16=yes", "float32=no");
 constexpr auto flags = argument_words("true=yes", "false=no");
-constexpr auto attentions = argument_words("sdpa=fused", "flash_attention_2=flash2", "eager=unfused", "*flash*=fused");
+constexpr auto attentions = argument_words("sdpa=fused", "flash_attention_2=flash2", "flash_attention_3=flash3",
+                                           "eager=unfused", "*flash-attn3*=flash3", "*flash-attn*=flash2", "*flash*=fused");
 constexpr auto recomputed = argument_words("true=full", "false=none");
 constexpr auto adapters = argument_words("true=lora", "false=none");
 constexpr auto four_bits = argument_words("true=nf4", "false=");

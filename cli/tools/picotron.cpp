@@ -8,7 +8,7 @@ namespace picotron_tables {
 // Sources of names and defaults: huggingface/picotron, template/base_config.json, train.py and picotron/data_parallel.
 constexpr auto precisions = argument_words("bfloat16=bf16", "float32=fp32", "float16=fp16");
 constexpr auto engines = argument_words("1f1b=1f1b", "afab=gpipe");
-constexpr auto attentions = argument_words("true=fused", "false=unfused");
+constexpr auto attentions = argument_words("true=flash2", "false=unfused");
 
 constexpr auto rows = std::to_array<ArgumentRow>({
     {"model.name", ConfigField::model},

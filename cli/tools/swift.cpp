@@ -19,7 +19,7 @@ constexpr auto weight_offloads = argument_words("offload=weights");
 // Double quantization is on by default [base_args/quant_args.py, bnb_4bit_use_double_quant].
 constexpr auto quantized = argument_words("4=nf4-double", "8=int8", "0=");
 constexpr auto fused_heads = argument_words("true=linear", "false=");
-constexpr auto attentions = argument_words("flash_attn=fused", "flash_attention_2=flash2", "flash_attention_3=flash3",
+constexpr auto attentions = argument_words("flash_attn=flash2", "flash_attention_2=flash2", "flash_attention_3=flash3",
                                            "sdpa=fused", "eager=unfused");
 
 constexpr auto rows = std::to_array<ArgumentRow>({

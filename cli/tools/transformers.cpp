@@ -19,8 +19,9 @@ constexpr auto optimizers =
                    "adamw_apex_fused=adamw", "adamw_bnb_8bit=adam8bit", "adamw_8bit=adam8bit",
                    "paged_adamw_8bit=paged-adam8bit", "paged_adamw_32bit=paged-adamw", "sgd=momentum");
 constexpr auto fused_heads = argument_words("true=linear", "false=");
-constexpr auto attentions = argument_words("flash_attention_2=flash2", "flash_attention_3=flash3", "sdpa=fused",
-                                           "flex_attention=fused", "eager=unfused", "*flash*=fused");
+constexpr auto attentions =
+    argument_words("flash_attention_2=flash2", "flash_attention_3=flash3", "sdpa=fused", "flex_attention=fused",
+                   "eager=unfused", "*flash-attn3*=flash3", "*flash-attn*=flash2", "*flash*=fused");
 constexpr auto shards =
     argument_words("full_shard=3", "shard_grad_op=2", "hybrid_shard=3", "hybrid_shard_zero2=2", "no_shard=0");
 constexpr auto hybrids = argument_words("hybrid_shard=yes", "hybrid_shard_zero2=yes", "full_shard=no", "shard_grad_op=no");

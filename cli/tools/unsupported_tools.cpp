@@ -284,6 +284,27 @@ bool is_equal(std::string_view a, std::string_view b) {
   return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), may_be_equal);
 }
 
+/// Whether a word says that its program trains: `train`, `pretraining`, `finetune`, but not `pretrained`.
+bool is_training_word(std::string_view word) {
+  const bool trains = word.find("train") != std::string_view::npos || word.find("tun") != std::string_view::npos;
+  return trains && !word.ends_with("ed");
+}
+
+/// Whether the first or the last word of a program's name says that it trains: `train_eval_gpt.py`, `filter_train.py`.
+/// Words between others are mostly about data, as in `prepare_train_data.py`.
+bool is_named_as_training(std::string_view name) {
+  for (const std::string_view ending : {".py", ".sh"}) {
+    if (name.ends_with(ending)) name.remove_suffix(ending.size());
+  }
+  name.remove_prefix(name.rfind('.') + 1);
+  for (const std::string_view start : {"run_", "run-"}) {
+    if (name.starts_with(start)) name.remove_prefix(start.size());
+  }
+  constexpr std::string_view gaps = "_-";
+  return is_training_word(name.substr(0, name.find_first_of(gaps))) ||
+         is_training_word(name.substr(name.find_last_of(gaps) + 1));
+}
+
 }  // namespace foreign_tables
 
 std::span<const ForeignTool> foreign_tools() { return foreign_tables::all; }
@@ -304,8 +325,10 @@ bool is_named(std::string_view pattern, std::string_view name) {
 
 const OtherProgram* other_program(std::string_view program) {
   const std::string_view name = program.substr(program.rfind('/') + 1);
+  const bool trains = foreign_tables::is_named_as_training(name);
   const auto found =
       std::find_if(foreign_tables::programs.begin(), foreign_tables::programs.end(), [&](const OtherProgram& each) {
+        if (trains && each.hint == foreign_tables::name_trained) return false;
         return is_named(each.name, each.name.find('/') == std::string_view::npos ? name : program);
       });
   return found == foreign_tables::programs.end() ? nullptr : &*found;

@@ -192,6 +192,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
              return value == 0 || (plan.zero_stage == 3 && plan.secondary_shards <= 1 && value < plan.mesh[Axis::data] &&
                                    plan.mesh[Axis::data] % value == 0);
            },
+       .counts = [](const Plan& plan) { return plan.zero_stage > 0; },
        .get = [](const Plan& plan) { return plan.shard_group; },
        .set = [](Plan& plan, int value) { plan.shard_group = value; }},
       {.choice = PlanChoice::reshard,

@@ -275,6 +275,7 @@ class Explainer {
     if (all.count <= 0) return {};
     return all;
   }
+
   /// Returns the link with the largest φ in the exchanges of the stage that determines the time.
   [[nodiscard]] std::optional<Bottleneck> busiest_link(Purpose purpose) const {
     const TimedExchange* busiest = nullptr;
@@ -451,26 +452,6 @@ const TimedExchange* most_slowed(const LayerExplanation& layer, Purpose purpose)
 double runs_per_iteration(const Plan& plan, const LayerExplanation& layer, Phase phase) {
   const double again = phase == Phase::forward && layer.runs_again ? 2.0 : 1.0;
   return static_cast<double>(plan.micro_batches) * again;
-}
-
-std::array<double, enum_values<Provenance>.size()> kernel_time_shares(const Explanation& explanation) {
-  const Plan& plan = explanation.estimate.plan;
-  std::array<double, enum_values<Provenance>.size()> shares{};
-  double all = 0;
-  const auto add = [&](Provenance source, Seconds time) {
-    shares[static_cast<std::size_t>(source)] += time.value();
-    all += time.value();
-  };
-  for (const LayerExplanation& layer : explanation.layers) {
-    for (const TimedKernel& kernel : layer.detail.kernels) {
-      if (!kernel.is_overhead()) add(kernel.source, kernel.time * runs_per_iteration(plan, layer, kernel.phase));
-    }
-    add(layer.detail.update_source, plan.zero_stage >= 1 ? layer.costs[LayerTime::sharded_update] * plan.shard_copies()
-                                                         : layer.costs[LayerTime::update]);
-  }
-  if (all <= 0) return {};
-  for (double& share : shares) share /= all;
-  return shares;
 }
 
 Explanation explain(const Estimator& estimator, const Plan& plan) {

@@ -158,8 +158,4 @@ struct Explanation {
 /// Returns how often each kernel of the layer runs in a step.
 [[nodiscard]] double runs_per_iteration(const Plan& plan, const LayerExplanation& layer, Phase phase);
 
-/// Returns the share of the plan's kernel and update time by provenance, in the order of `provenances`; all zero if no time
-/// is predicted.
-[[nodiscard]] std::array<double, enum_values<Provenance>.size()> kernel_time_shares(const Explanation& explanation);
-
 }  // namespace ddl

@@ -340,10 +340,9 @@ ModelFacts facts_of(const Model& model) {
     facts.window.push_back(layer.operation->window());
     facts.kept.push_back(kept_of(facts, is_part_frozen, i));
     const Kept& kept = facts.kept.back();
-    // If a layer overwrites its input and also keeps it for backward, frameworks copy the input. A slice keeps the whole
-    // tensor in memory.
-    const bool is_view = layer.operation->is_view() || layer.operation->type() == "slice";
-    const bool shares = !layer.inputs.empty() && (is_view || (layer.operation->in_place() && !kept.input));
+    // If a layer overwrites its input and also keeps it for backward, frameworks copy the input.
+    const bool overwrites = layer.operation->in_place() && !kept.input;
+    const bool shares = !layer.inputs.empty() && (layer.operation->keeps_storage() || overwrites);
     const int producer = shares ? layer.inputs.front() : static_cast<int>(i);
     facts.storage.push_back(shares && producer >= 0 ? facts.storage[static_cast<std::size_t>(producer)] : producer);
     if (kept.output) facts.output_kept[i] = facts.output_kept_cast[i] = true;

@@ -157,6 +157,8 @@ struct ModelFacts {
   bool attends = false;               ///< whether any layer has attention, also within windows of an image
   /// Whether the model's code converts the logits to fp32 for the loss, as transformers does for decoders alone
   /// [transformers/loss/loss_utils.py, ForCausalLMLoss; modeling_bert.py and modeling_t5.py pass them as they are].
+  /// The rule: the last attention is causal. Encoders have no causal attention, and a decoder after an encoder ends with
+  /// cross-attention. Models without attention are assumed to convert.
   bool widens_logits = true;
   std::string kind, family;               ///< network_kind(); the family, or the name of a bundled model without one
   std::vector<RecomputeModules> modules;  ///< for each layer, the modules that the layer belongs to (module_layers)

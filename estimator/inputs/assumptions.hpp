@@ -85,6 +85,13 @@ enum class CompositeKernels {
 };
 inline constexpr EnumNames<CompositeKernels> composite_names{"fused", "operators", "all-operators"};
 
+/// Which kernels compute fused attention with trained sinks.
+enum class SinkKernels {
+  fused,      ///< one kernel for the attention
+  operators,  ///< kernels that write the scores, because the softmax of fused attention lacks trained sinks
+};
+inline constexpr EnumNames<SinkKernels> sink_names{"fused", "operators"};
+
 /// Which thread blocks sum the gradients of a layer norm's scale and shift [PyTorch,
 /// aten/src/ATen/native/cuda/layer_norm_kernel.cu, GammaBetaBackwardCUDAKernel; pytorch/pytorch#147773].
 enum class NormSums {
@@ -253,14 +260,14 @@ struct Assumptions {
   bool keeps_gathered = false;
   /// Whether ZeRO-3 copies gathered weights to tensors of their own, and gradients to the message of a scatter.
   bool copies_gathered = false;
-  /// Whether ranks that keep whole weights copy gradients to the message of an Allreduce, and sums back from it.
+  /// Whether ranks that keep whole gradients copy them to the message of an Allreduce, and sums back from it.
   bool copies_gradients = false;
   std::optional<GradientSums> gradient_sums;  ///< unset: the precision in which gradients are stored
   CrossEntropy cross_entropy = CrossEntropy::operators;
   MemoryFormat memory_format = MemoryFormat::channels_last;
   Fusing fusing = Fusing::none;
   CompositeKernels composites = CompositeKernels::fused;
-  CompositeKernels sinks = CompositeKernels::fused;  ///< `operators`: the softmax of fused attention lacks trained sinks
+  SinkKernels sinks = SinkKernels::fused;
   /// If tensors are channels-last, 3D convolutions in fp32 and tf32 transpose their inputs and outputs [TensorFlow,
   /// tensorflow/core/kernels/conv_ops_3d.cc and conv_grad_ops_3d.cc: NHWCToNCHW, NCHWToNHWC], in addition to the copies of
   /// `memory_format`.

@@ -241,7 +241,7 @@ std::span<const SettingRow> setting_rows() {
        .in_launch_files = InLaunchFiles::irrelevant,
        .apply = set_assumption<&A::copies_gathered>},
       {.key = "copies_gradients",
-       .help = "gradients are copied to the messages of Allreduces, and back",
+       .help = "without ZeRO-2 and ZeRO-3, gradients are copied to the messages of Allreduces, and back",
        .by_software = true,
        .in_launch_files = InLaunchFiles::irrelevant,
        .apply = set_assumption<&A::copies_gradients>},
@@ -275,7 +275,7 @@ std::span<const SettingRow> setting_rows() {
       {.key = "attention_sinks",
        .help = "kernels of fused attention with trained sinks",
        .kind = Kind::name,
-       .names = composite_names,
+       .names = sink_names,
        .by_software = true,
        .in_launch_files = InLaunchFiles::irrelevant,
        .apply = set_assumption<&A::sinks>},
@@ -618,13 +618,12 @@ std::span<const SettingRow> setting_rows() {
        .help = "fix the gradient allreduce: linear, tree, butterfly, ring, rabenseifner, shifted-halving-doubling, "
                "far-halving-doubling, hierarchical, multi-leader, leader, parameter-server, reduce-broadcast, sparse, "
                "double-tree or in-network (switches add, as with SHARP); default: as measured, else the fastest without "
-               "switches "
-               "that add",
+               "switches that add",
        .kind = Kind::name,
        .names = enum_names<AllreduceAlgorithm>,
        .has_option = true,
        .launched_by_default = "linear tree butterfly ring rabenseifner shifted-halving-doubling far-halving-doubling "
-                              "hierarchical multi-leader leader reduce-broadcast double-tree in-network",
+                              "hierarchical multi-leader leader reduce-broadcast double-tree",
        .apply = set_optional_assumption<&A::allreduce, AllreduceAlgorithm>,
        .counts = exchanges_gradients},
       {.key = "parameter_servers",

@@ -285,13 +285,13 @@ KernelKind group_kernels(const Work& work, bool has_matrix_units, MemoryFormat f
   return fits ? KernelKind::packed_convolution : KernelKind::direct_convolution;
 }
 
-double entropy_bytes(CrossEntropy implementation, Pass pass, bool is_mixed) {
+double entropy_bytes(CrossEntropy implementation, Pass pass, bool is_mixed, bool widens) {
   const bool forward = pass == Pass::forward;
   const double item = is_mixed ? 2 : wide;
   const double copy = is_mixed ? item + wide : 0;  // traffic of one conversion
   switch (implementation) {
     case CrossEntropy::operators:
-      return copy + (forward ? 2 : 4) * wide;
+      return widens ? copy + (forward ? 2 : 4) * wide : (forward ? 2 : 4) * item;
     case CrossEntropy::in_place:
       // In forward, an element is read and written for the maximum 1, the subtraction 2, the
       // exponential 2, the sum 1 and the division 2 times; in backward, for the scaling 2 times.

@@ -41,7 +41,10 @@ namespace ddl {
 /// scales and copies [Megatron-LM, megatron/core/tensor_parallel/cross_entropy.py].
 ///
 /// `fused`: the output is read twice, then read once more and overwritten by its gradient.
-[[nodiscard]] double entropy_bytes(CrossEntropy implementation, Pass pass, bool is_mixed);
+///
+/// `widens`: whether operators copy an output in half precision to fp32 (ModelFacts::widens_logits). The other
+/// implementations always compute in fp32.
+[[nodiscard]] double entropy_bytes(CrossEntropy implementation, Pass pass, bool is_mixed, bool widens);
 
 /// Returns the least time in seconds of the gradients of a layer norm's scale and shift if one thread block sums each 32
 /// channels. Few channels then leave multiprocessors idle. 0 for other kernels, and for blocks that fill the device.
@@ -74,7 +77,7 @@ namespace ddl {
 /// and a difference. Dropout compares random numbers with its rate, scales its input and multiplies by the mask. Random
 /// numbers, and all that is between two products of attention, are in fp32 [TensorFlow 1.15, tf.contrib.layers.layer_norm,
 /// tf.nn.moments, tf.nn.batch_normalization, tf.nn.dropout; python/ops/nn_grad.py, _SoftmaxGrad;
-/// core/kernels/softmax_op_gpu.cu.cc]. `items`: elements of the output. `is_mixed`: items are in half precision.
+/// core/kernels/softmax_op_gpu.cu.cc]. `items`: elements of the output. `is_mixed`: they are in half precision.
 [[nodiscard]] std::vector<Work> with_composed_layers(std::vector<Work> kernels, const Operation& operation, Pass pass,
                                                      double items, bool is_mixed);
 
@@ -92,7 +95,7 @@ namespace ddl {
 /// gradients of these operators. Rotary positions form x·cos + rotated(x)·sin of seven tensors [Hugging Face, transformers,
 /// modeling_llama.py: LlamaRMSNorm, rotate_half, apply_rotary_pos_emb; PyTorch, tools/autograd/derivatives.yaml, and
 /// pow_backward, mean_backward and slice_backward in torch/csrc/autograd/FunctionsManual.cpp]. All other operations have the
-/// same kernels as before. `kernels`: the single kernel of the pass. With `is_mixed`, items are in half precision.
+/// same kernels as before. `kernels`: the single kernel of the pass. With `is_mixed`, elements are in half precision.
 [[nodiscard]] std::vector<Work> with_operators(std::vector<Work> kernels, const Operation& operation, Pass pass,
                                                bool is_mixed);
 

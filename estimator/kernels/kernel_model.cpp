@@ -203,7 +203,8 @@ DevicePeaks device_peaks(const Device& device, Precision precision) {
           .has_matrix_units = has_matrix_units};
 }
 
-KernelModel::KernelModel(const Device& device, Precision precision, const Assumptions& assumptions, Conditions conditions)
+KernelModel::KernelModel(const Device& device, Precision precision, const Assumptions& assumptions, Conditions conditions,
+                         bool widens_logits)
     : own_(device.kernels),
       transferred_(device.other_kernels),
       roofline_(device, precision),
@@ -218,7 +219,7 @@ KernelModel::KernelModel(const Device& device, Precision precision, const Assump
   for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
     const auto place = static_cast<std::size_t>(pass);
     attention_factor_[place] = attention_factor(assumptions.attention, device, pass, precision);
-    entropy_bytes_[place] = entropy_bytes(assumptions.cross_entropy, pass, is_mixed(precision));
+    entropy_bytes_[place] = entropy_bytes(assumptions.cross_entropy, pass, is_mixed(precision), widens_logits);
   }
   const bool is_limited = assumptions.power_limit && device.power > 0 && conditions == Conditions::training;
   const auto under_limit = [&](KernelKind kind, double clock) {

@@ -33,9 +33,9 @@ struct KernelTime {
 class KernelModel {
  public:
   KernelModel() = default;
-  /// Of the assumptions, only those about the framework's kernels are used.
+  /// Of the assumptions, only those about the framework's kernels are used. `widens_logits`: as in ModelFacts.
   KernelModel(const Device& device, Precision precision, const Assumptions& assumptions = {},
-              Conditions conditions = Conditions::alone);
+              Conditions conditions = Conditions::alone, bool widens_logits = true);
 
   /// Returns the time of a kernel on `samples` samples. `work` is per sample.
   [[nodiscard]] KernelTime time(const Work& work, Pass pass, double samples) const;

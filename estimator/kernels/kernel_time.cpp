@@ -37,7 +37,7 @@ KernelTimes::KernelTimes(const ModelFacts& facts, const Device& device, const Co
                          Precision precision, Optimizer optimizer, std::optional<KernelScale> scale,
                          const MeasuredKernels* measured_kernels, const Assumptions& assumptions)
     : roofline_(device, update_precision(precision)),
-      model_(device, update_precision(precision), assumptions, Conditions::training),
+      model_(device, update_precision(precision), assumptions, Conditions::training, facts.widens_logits),
       persistent_(persistent_kernels(device, precision)),
       precision_(precision),
       update_precision_(update_precision(precision)),

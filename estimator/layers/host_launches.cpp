@@ -20,14 +20,17 @@ Seconds launch_overhead(const Job& job) {
   }
 }
 
+Seconds step_overhead(const Job& job) {
+  return job.assumptions.host_launch ? job.coefficients.software.step_overhead.value_or(Seconds{}) : Seconds{};
+}
+
 Seconds fixed_waiting(const Job& job, const Plan& plan) {
   if (!job.assumptions.host_launch) return {};
-  const Software& software = job.coefficients.software;
-  Seconds waiting = software.step_overhead.value_or(Seconds{});
+  Seconds waiting = step_overhead(job);
   // The exchange starts when the last of n ranks has noticed its gradients. A rank looks for gradients once per cycle, so it
   // notices them after a uniformly distributed part of the cycle. The longest of n such times is n/(n+1) cycles on average.
   const double ranks = plan.mesh.replicas();
-  if (ranks > 1) waiting += software.exchange_cycle.value_or(Seconds{}) * (ranks / (ranks + 1));
+  if (ranks > 1) waiting += job.coefficients.software.exchange_cycle.value_or(Seconds{}) * (ranks / (ranks + 1));
   return waiting;
 }
 

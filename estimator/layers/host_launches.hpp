@@ -12,6 +12,9 @@ namespace ddl {
 /// Returns zero if the assumptions exclude launch overhead.
 [[nodiscard]] Seconds launch_overhead(const Job& job);
 
+/// Returns the software's `step_overhead`, in seconds. Returns zero if the assumptions exclude waiting for the host.
+[[nodiscard]] Seconds step_overhead(const Job& job);
+
 /// Returns the time of a step in which the device waits for the framework, in addition to launches, in seconds: the
 /// software's `step_overhead`, and the wait of the last gradients for the start of their exchange, if the software starts
 /// exchanges in cycles.

@@ -169,7 +169,10 @@ ParameterBytes parameter_bytes(const ModelFacts& facts, const Plan& plan, const 
   if (assumptions.gathers_units && is_gathered && plan.shards() > 1 && !shards_masters(plan, assumptions) &&
       !streams_weights(plan))
     bytes.shard = bytes.weight;
-  if (frozen > 0) bytes.shard += frozen_master_bytes(plan, assumptions, bytes.is_whole) * frozen / facts.parameters;
+  if (frozen > 0) {
+    bytes.frozen_master = frozen_master_bytes(plan, assumptions, bytes.is_whole);
+    bytes.shard += bytes.frozen_master * frozen / facts.parameters;
+  }
   return bytes;
 }
 

@@ -42,9 +42,9 @@ Estimate Ties::simplified(const Estimate& best, bool as_reserved) const {
         if (value >= row.get(simple.plan)) break;
         Plan plan = simple.plan;
         row.set(plan, value);
-        // A choice that has an effect only with the replaced value is reset, too.
+        // A choice that has an effect only with the replaced value is reset, too, unless the user chose it.
         for (const PlanChoiceRow& part : plan_choices()) {
-          if (part.counts != nullptr && !part.counts(plan)) part.set(plan, 0);
+          if (part.counts != nullptr && !part.counts(plan) && !options_.chosen[part.choice]) part.set(plan, 0);
         }
         if (space_.is_possible(plan, choices_of(plan)) && takes(plan)) break;
       }

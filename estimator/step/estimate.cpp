@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "estimator/choices/plan_choice.hpp"
+#include "estimator/layers/host_launches.hpp"
 #include "estimator/layers/recomputed_layers.hpp"
 #include "estimator/memory/memory_timeline.hpp"
 #include "estimator/schedules/schedule.hpp"
@@ -55,6 +56,7 @@ void Estimator::add_recompute_limits(const Plan& plan, Limits& limits) const {
     if (has) limits.add({.kind = Limit::Kind::segment_choice, .item = name});
   };
   refuse(plan.recompute == Recompute::selective, "selective recomputation");
+  refuse(plan.recompute == Recompute::none, "'recompute: none'");
   refuse(plan.recompute_blocks > 0, "a number of recomputed blocks");
   refuse(plan.virtual_stages > 1, "virtual stages");
   refuse(order_of(plan.schedule).course != Course::around, "schedules that cut stages into equal parts");
@@ -119,7 +121,7 @@ Limits Estimator::segment_limits(const Plan& asked) const {
   const auto count = static_cast<int>(job_.facts.model->layers.size());
   for (std::size_t i = 0; i <= plan.segments.size() && limits.empty(); ++i) {
     const int first = i == 0 ? 0 : plan.segments[i - 1].first;
-    const int last = i < plan.segments.size() ? plan.segments[i].first : count;
+    const int last = i < plan.segments.size() ? std::min(plan.segments[i].first, count) : count;
     if (first < (i == 0 ? 0 : 1) || first >= last || first >= count) {
       limits.add({Limit::Kind::segment_first, static_cast<double>(first), static_cast<double>(count)});
       break;
@@ -195,6 +197,7 @@ void Estimator::complete(Estimate& result) const {
   result.time = breakdown_of(timing);
   result.critical = timing.critical;
   result.host_waiting = Seconds(timing.host_waiting);
+  result.forward_host_waiting = Seconds(timing.host_waiting_in_forward) + step_overhead(job_);
   const Step& step = steps_.staged(plan).step;
   result.paging = step.paging * static_cast<double>(step.micro_batches);
   result.hidden_exchange = Seconds(timing.hidden_exchange);

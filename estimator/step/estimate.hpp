@@ -41,7 +41,9 @@ struct Estimate {
   Seconds hidden_exchange{};  ///< time of the gradient exchange that is overlapped with backward
   Seconds hidden_input{};
   Seconds host_waiting{};  ///< time in which the device waits for a host that launches kernels too slowly
-  Seconds paging{};        ///< time in which the device waits for pages of managed memory
+  /// The part of `host_waiting` in forward passes and between steps, which steps without backward have, too.
+  Seconds forward_host_waiting{};
+  Seconds paging{};  ///< time in which the device waits for pages of managed memory
   std::string_view gradient_algorithm = to_string(AllreduceAlgorithm::ring);  ///< name of this algorithm, or `measured`
   double replicated_share = 0;  ///< share of the kernel time for work that other ranks repeat
   /// The share of the blocks' forward FLOPs that full recomputation recomputes.

@@ -171,6 +171,7 @@ struct Timing {
   EnumArray<Part, T> parts;
   CriticalStages critical;
   T host_waiting = T(0), rank_waiting = T(0), reading = T(0), hidden_exchange = T(0), hidden_input = T(0);
+  T host_waiting_in_forward = T(0);  ///< the part of `host_waiting` in forward passes
 
   Timing() {
     // Types that carry derivatives have no default value.
@@ -272,7 +273,9 @@ template <class T>
     const bool decides = static_cast<int>(i) == critical.time;
     // If weight gradients fill bubbles, or there are none, the longest stage waits for no other stage's host.
     const double others = step.fills_bubbles || !step.has_end ? 0 : 1 / step.chunks;
-    result.host_waiting += result.stages[i].idle() * (decides ? step.micro_batches : others);
+    const double runs = decides ? step.micro_batches : others;
+    result.host_waiting += result.stages[i].idle() * runs;
+    result.host_waiting_in_forward += result.stages[i].idle_forward * runs;
   }
   result[Part::waiting] += result.host_waiting;
   if (step.several_ranks) {

@@ -242,6 +242,8 @@ class Operation {
   [[nodiscard]] virtual std::shared_ptr<const Operation> with_documents(std::int64_t /*tokens*/) const { return nullptr; }
   /// Returns whether the output is a view of the first input with another shape.
   [[nodiscard]] virtual bool is_view() const { return false; }
+  /// Returns whether the output is a part of the first input's memory, which then stays allocated as a whole.
+  [[nodiscard]] virtual bool keeps_storage() const { return is_view(); }
   /// Returns the elements per sample that exist only while the pass runs, in the precision of
   /// activations, such as scores before their softmax.
   [[nodiscard]] virtual double scratch_items(Pass /*pass*/, std::span<const TensorShape> /*inputs*/,

@@ -18,6 +18,7 @@ class Slice final : public Operation {
   explicit Slice(const Settings& settings) : s_(settings) {}
 
   std::string_view type() const override { return "slice"; }
+  bool keeps_storage() const override { return true; }
   AttributeValues attribute_values() const override {
     if (s_.tokens > 0) return {{"first", s_.first}, {"tokens", s_.tokens}};
     return {{"first", s_.first}, {"channels", s_.channels}};

@@ -2,8 +2,8 @@
 
 Usage: limits.py PROGRAM [SET]
 
-A row of limits.csv has the options of `recommend`, a power limit in watts, the measured time divided by that at the device's own
-limit, and the measured power of a device. README.md describes the sets.
+A row of limits.csv has the options of `recommend`, a power limit in watts, the measured time divided by that at the device's
+own limit, and the measured power of a device. README.md describes the sets.
 """
 
 import csv
@@ -16,8 +16,8 @@ from functools import lru_cache
 from pathlib import Path
 from statistics import median
 
-# For each set, the largest median errors of the slowdown and of the power: those of the first prediction, rounded to the next 5 %.
-# The clock of the least voltage is fitted to zeus-v100.
+# For each set, the largest median errors of the slowdown and of the power: those of the first prediction, rounded to the
+# next 5 %. The clock of the least voltage is fitted to zeus-v100.
 BOUNDS = {
     "zeus-v100": (0.05, 0.05),
     "zeus-a40": (0.05, 0.05),

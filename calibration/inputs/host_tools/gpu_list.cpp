@@ -12,6 +12,9 @@
 namespace ddl {
 namespace {
 
+/// Upper limit of the memory of a device, 1 TiB, assumed. A larger number in an output is no memory.
+constexpr std::int64_t most_mebibytes = 1 << 20;
+
 /// MiB after the '/' of `437MiB /  81920MiB`, or of amd-smi's `283/196592 MB`.
 std::optional<std::int64_t> memory_in(std::string_view line) {
   for (std::size_t at = line.find('/'); at != std::string_view::npos; at = line.find('/', at + 1)) {
@@ -64,7 +67,8 @@ std::optional<DetectedGpus> counted_gpus(const ListedGpus& listed, std::string m
     if (known != kinds.end()) {
       ++known->count;
     } else {
-      kinds.push_back({.name = name, .count = 1, .memory_mib = memory});
+      const bool is_memory = memory > 0 && memory <= most_mebibytes;
+      kinds.push_back({.name = name, .count = 1, .memory_mib = is_memory ? memory : std::nullopt});
     }
   }
   if (kinds.empty()) return std::nullopt;
@@ -92,7 +96,9 @@ void GpuList::add_memory(std::optional<std::int64_t> mebibytes) {
 }
 
 void GpuList::add_part_of_memory(std::int64_t mebibytes) {
-  if (!is_over_ && !listed_.empty()) listed_.back().second = listed_.back().second.value_or(0) + mebibytes;
+  if (is_over_ || listed_.empty()) return;
+  const std::int64_t sum = listed_.back().second.value_or(0);
+  listed_.back().second = sum + std::min(mebibytes, 2 * most_mebibytes - sum);  // more than the limit stays so
 }
 
 std::optional<DetectedGpus> GpuList::gpus() const {

@@ -31,6 +31,7 @@ std::optional<DetectedLinks> links_in(std::string_view topology, std::string_vie
     if (words.empty() || !is_numbered_gpu(words.front())) continue;
     if (gpus == 0) {
       gpus = static_cast<std::size_t>(std::count_if(words.begin(), words.end(), is_numbered_gpu));
+      require_one_node(gpus, "GPUs", "nvidia-smi topo -m");
       continue;
     }
     if (sums.size() == gpus) break;  // the table of another host
@@ -57,13 +58,15 @@ std::optional<DetectedLinks> links_in(std::string_view topology, std::string_vie
   if (linked == 0) return found;
   // Behind NVSwitch, each pair shows all links of a GPU. No GPU has more than 18 links.
   constexpr int most_links = 18;
+  constexpr double most_gigabytes = 1e4;  // a second, assumed: a larger number is no rate of a link
   const int sum = *std::max_element(sums.begin(), sums.end());
   found.links = sum <= most_links ? sum : widest;
   for (const std::string_view line : tool_parts(rates, '\n')) {
     const std::size_t colon = line.find(':');
     if (!line.starts_with("Link ") || colon == std::string_view::npos || line.find("GB/s") == std::string_view::npos)
       continue;
-    if (const auto rate = tool_number(tool_text(line.substr(colon + 1))); rate && *rate > 0) found.link_gb = *rate;
+    if (const auto rate = tool_number(tool_text(line.substr(colon + 1))); rate && *rate > 0 && *rate < most_gigabytes)
+      found.link_gb = *rate;
   }
   return found;
 }

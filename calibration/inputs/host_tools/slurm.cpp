@@ -25,6 +25,9 @@ std::optional<DetectedGpus> gpus_of_gres(const std::string& gres) {
       .name = name, .count = static_cast<int>(*count), .memory_mib = {}, .maker = maker_of(name), .tool = "Slurm"};
 }
 
+/// Upper limit of the nodes of a cluster, assumed: the largest have some 10,000.
+constexpr int most_cluster_nodes = 1'000'000;
+
 /// The nodes of Slurm.
 struct SlurmNodes {
   std::set<std::string_view> names{};
@@ -36,7 +39,8 @@ struct SlurmNodes {
 std::string gres_of(std::string_view text) { return std::string(text.substr(0, text.find("(S:"))); }
 
 void add_gres(SlurmNodes& found, const std::string& gres, int nodes) {
-  found.nodes_of_gres[gres] += nodes;
+  int& sum = found.nodes_of_gres[gres];
+  sum = std::min(sum + nodes, most_cluster_nodes);
   if (found.first_gres.empty()) found.first_gres = gres;
 }
 
@@ -74,9 +78,8 @@ void add_rows(const ToolLines& lines, SlurmNodes& found) {
     const std::string gres = gres_of(words[column("GRES")]);
     if (!found.names.insert(words[column("NODELIST")]).second || !gres.starts_with("gpu")) continue;
     const std::size_t nodes = column("NODES");
-    constexpr double most_nodes = 1e6;
     const double count = nodes < words.size() ? tool_number(words[nodes]).value_or(0) : 1;
-    if (count >= 1 && count < most_nodes) add_gres(found, gres, static_cast<int>(count));
+    if (count >= 1 && count <= most_cluster_nodes) add_gres(found, gres, static_cast<int>(count));
   }
 }
 

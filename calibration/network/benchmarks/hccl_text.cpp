@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "calibration/network/benchmarks/launch_command.hpp"
 #include "calibration/network/benchmarks/nccl_tests.hpp"
 
 namespace ddl {
@@ -36,6 +37,25 @@ NcclRow hccl_row(const BenchmarkText& text, const BenchmarkLine& line, const std
   return row;
 }
 
+/// Sets the operation, ranks and nodes by the command before a table. If there are several, `asked` decides. Throws Error if
+/// that does not.
+void set_command(NcclRun& run, const LaunchedPrograms& commands, const std::optional<Collective>& asked,
+                 const PlacedError& error) {
+  std::vector<std::pair<Collective, const ExchangeFacts*>> found;
+  for (const auto& [program, facts] : commands) {
+    if (const auto operation = hccl_operation(program)) found.emplace_back(*operation, &facts);
+  }
+  if (found.size() > 1 && asked) std::erase_if(found, [&](const auto& each) { return each.first != *asked; });
+  if (found.size() > 1) {
+    throw error("several programs of HCCL test are started before this table",
+                "give its operation with --operation, or after the file name: FILE,operation=allreduce");
+  }
+  if (found.empty()) return;
+  run.operation = found.front().first;
+  run.rank_count = found.front().second->ranks;
+  run.node_count = found.front().second->nodes;
+}
+
 }  // namespace
 
 std::optional<Collective> hccl_operation(std::string_view program) {
@@ -51,11 +71,11 @@ std::vector<ExchangeSeries> read_hccl_text(const BenchmarkText& text, const Aske
   std::vector<ExchangeSeries> series;
   const BenchmarkLine* header = nullptr;
   NcclRun run;
+  const PlacedError error = [&](const std::string& message, const std::string& hint) {
+    return text.error(header->offset, message, hint);
+  };
   const auto end_table = [&] {
     if (header == nullptr) return;
-    const PlacedError error = [&](const std::string& message, const std::string& hint) {
-      return text.error(header->offset, message, hint);
-    };
     if (run.rows.empty()) throw error("no rows follow this header", "the run was aborted: use a complete output");
     series.push_back(series_of(run, text.origin(), asked, error, warnings));
     if (!has_size_of_rank(series.back().operation))
@@ -63,20 +83,18 @@ std::vector<ExchangeSeries> read_hccl_text(const BenchmarkText& text, const Aske
                               to_string(series.back().operation)),
                   "use the output of all_reduce_test, broadcast_test or reduce_test");
   };
-  for (const BenchmarkLine& line : text.lines()) {
+  const auto asked_operation = asked.of_file.operation ? asked.of_file.operation : asked.otherwise.operation;
+  std::size_t after_header = 0;
+  for (std::size_t i = 0; i < text.lines().size(); ++i) {
+    const BenchmarkLine& line = text.lines()[i];
     const std::vector<BenchmarkWord> cells = hccl_cells(line);
     if (is_hccl_header(line)) {
       end_table();
       header = &line;
       run = {};
       run.tool = "HCCL test";
-      for (const auto& [program, facts] : asked.by_command) {
-        const auto operation = hccl_operation(program);
-        if (!operation) continue;
-        run.operation = operation;
-        run.rank_count = facts.ranks;
-        run.node_count = facts.nodes;
-      }
+      set_command(run, launched_programs(text.part(after_header, i)), asked_operation, error);
+      after_header = i + 1;
     } else if (header != nullptr && !cells.empty() && is_digits(cells[0].text)) {
       run.rows.push_back(hccl_row(text, line, cells));
     }

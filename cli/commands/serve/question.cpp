@@ -8,8 +8,8 @@
 
 #include "calibration/inputs/machine_reader.hpp"
 #include "calibration/inputs/software_file.hpp"
+#include "cli/commands/for_framework.hpp"
 #include "cli/commands/serve/http.hpp"
-#include "cli/documents/startable.hpp"
 #include "cli/options/option_value.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
@@ -88,7 +88,7 @@ std::vector<std::string> offers_of(const Control& control, const OfferedFiles& f
   } else if (control.key == "software") {
     add(software_names());
   } else if (control.key == "for") {
-    add(framework_names());
+    add(framework_choices());
   } else if (control.key == "optimizer") {
     add(enum_names<Optimizer>);
   } else if (control.key == "zero" || control.key == "recompute") {

@@ -4,16 +4,18 @@
 #include <array>
 #include <charconv>
 #include <cstdint>
-#include <set>
+#include <map>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "cli/options/configurations/cluster_script.hpp"
+#include "cli/options/configurations/expanded_yaml.hpp"
+#include "cli/options/configurations/shell_script.hpp"
 #include "cli/options/configurations/shell_text.hpp"
 #include "core/error.hpp"
-#include "core/yaml_node.hpp"
 
 namespace ddl {
 namespace {
@@ -33,17 +35,9 @@ std::int64_t number_in(std::string_view text) {
   return problem == std::errc() && end == text.data() + text.size() && value > 0 && value < most_devices ? value : 0;
 }
 
-std::string text_in(const YamlNode& node) {
-  try {
-    return node.is_scalar() && !node.is_null() ? node.text() : std::string();
-  } catch (const Error&) {
-    return {};  // an empty or a very long text
-  }
-}
-
 /// Returns the node at a path of keys, such as `resources.limits`. Keys themselves may contain dots, so the path is a list.
-std::optional<YamlNode> node_at(const YamlNode& root, std::initializer_list<std::string_view> keys) {
-  std::optional<YamlNode> node = root;
+std::optional<ExpandedNode> node_at(const ExpandedNode& root, std::initializer_list<std::string_view> keys) {
+  std::optional<ExpandedNode> node = root;
   for (const std::string_view key : keys) {
     if (!node || !node->is_map()) return std::nullopt;
     node = node->find(key);
@@ -51,24 +45,50 @@ std::optional<YamlNode> node_at(const YamlNode& root, std::initializer_list<std:
   return node;
 }
 
-std::int64_t number_at(const YamlNode& root, std::initializer_list<std::string_view> keys) {
-  const std::optional<YamlNode> node = node_at(root, keys);
-  return node ? number_in(text_in(*node)) : 0;
+std::int64_t number_at(const ExpandedNode& root, std::initializer_list<std::string_view> keys) {
+  const std::optional<ExpandedNode> node = node_at(root, keys);
+  return node ? number_in(scalar_text(*node)) : 0;
 }
 
-/// Returns the devices in `A100:8`, `H100:80GB:8`, `8` or `{A100: 8}`; 0 if the number is not given.
-std::int64_t devices_in(const YamlNode& node) {
+std::vector<ExpandedNode> items_of(const ExpandedNode& node) {
+  return node.is_sequence() ? node.items() : std::vector<ExpandedNode>();
+}
+
+/// The devices of a node.
+struct Devices {
+  std::int64_t count = 0;  ///< 0 if the number is not given
+  std::string name;        ///< `H100`; empty if the type is not given
+};
+
+/// Reads `A100:8`, `H100:80GB:8`, `8`, `H100`, `{A100: 8}`, `{A100:8}` or `{name: A100, count: 8}`. Of several types, among
+/// which the cluster chooses, none is read.
+Devices devices_in(const ExpandedNode& node) {
+  std::string text = scalar_text(node);
   if (node.is_map()) {
-    if (const std::int64_t count = number_at(node, {"count"}); count > 0) return count;
+    const auto name = node.find("name"), count = node.find("count");
     const auto entries = node.entries();
-    return entries.size() == 1 ? number_in(text_in(entries.front().second)) : 0;
+    if (name || count) {
+      text = (name ? scalar_text(*name) + ":" : "") + (count ? scalar_text(*count) : "1");
+    } else if (entries.size() == 1) {
+      const std::string value = scalar_text(entries.front().second);
+      text = scalar_text(entries.front().first) + (value.empty() ? "" : ":" + value);
+    }
   }
-  const std::string text = text_in(node);
-  return number_in(std::string_view(text).substr(text.rfind(':') + 1));
+  const std::string_view last = std::string_view(text).substr(text.rfind(':') + 1);
+  Devices read{number_in(last), {}};
+  std::string_view names = text;
+  if (read.count > 0) {
+    names = names.substr(0, text.size() - std::min(text.size(), last.size() + 1));
+  } else if (!text.empty() && last.find("..") == std::string_view::npos && !text.starts_with("tpu")) {
+    read.count = 1;
+  }
+  if (!names.empty() && begins_shell_name(names.front())) read.name = std::string(names);
+  std::replace(read.name.begin(), read.name.end(), ':', '-');  // `H100:80GB` is the type with this memory
+  return read;
 }
 
 /// The devices that a container of Kubernetes requests.
-std::int64_t devices_of_container(const YamlNode& container) {
+std::int64_t devices_of_container(const ExpandedNode& container) {
   for (const std::string_view group : {"resources", "resourcesPerNode"}) {
     for (const std::string_view part : {"limits", "requests"}) {
       for (const std::string_view device : {"nvidia.com/gpu", "amd.com/gpu", "habana.ai/gaudi", "google.com/tpu"}) {
@@ -79,130 +99,213 @@ std::int64_t devices_of_container(const YamlNode& container) {
   return 0;
 }
 
-/// Builds a script whose lines stay in the places that they have in a job.
-class CommandsOfJob {
- public:
-  explicit CommandsOfJob(const std::string& text) {
-    for (std::size_t at = 0; at <= text.size();) {
-      const std::size_t end = std::min(text.find('\n', at), text.size());
-      raw_.emplace_back(text, at, end - at);
-      if (raw_.back().ends_with('\r')) raw_.back().pop_back();
-      at = end + 1;
-    }
-    lines_.resize(raw_.size());
+/// Adds a variable. Kubernetes allows references to the variables before it.
+void add_variable(JobVariables& variables, const std::string& name, const std::string& value) {
+  if (!is_shell_name(name)) return;
+  variables.names.insert(name);
+  if (!value.empty() && value.find('\n') == std::string::npos)
+    variables.assigned += " " + name + "=" + shell_word(value, variables.names);
+}
+
+/// Reads the variables at a key: a map, a list of `NAME=VALUE`, or a list of `{name: NAME, value: VALUE}`.
+JobVariables variables_at(const ExpandedNode& node, std::string_view key) {
+  JobVariables variables;
+  const std::optional<ExpandedNode> all = node_at(node, {key});
+  if (!all) return variables;
+  if (all->is_map()) {
+    for (const auto& [name, value] : all->entries()) add_variable(variables, scalar_text(name), scalar_text(value));
   }
+  for (const ExpandedNode& each : items_of(*all)) {
+    if (each.is_map()) {
+      const auto name = each.find("name"), value = each.find("value");
+      if (name) add_variable(variables, scalar_text(*name), value ? scalar_text(*value) : "");
+    } else {
+      const std::string text = scalar_text(each);
+      const std::size_t sign = std::min(text.find('='), text.size());
+      add_variable(variables, text.substr(0, sign), text.substr(std::min(sign + 1, text.size())));
+    }
+  }
+  return variables;
+}
+
+using AzureInputs = std::map<std::string, std::string, std::less<>>;
+
+/// The inputs of a job of Azure ML that have a value.
+AzureInputs inputs_of(const ExpandedNode& job) {
+  AzureInputs inputs;
+  const auto all = node_at(job, {"inputs"});
+  if (!all || !all->is_map()) return inputs;
+  for (const auto& [name, input] : all->entries()) {
+    const auto value = input.is_map() ? input.find("default") : std::optional(input);
+    if (value && scalar_text(*value).find("${{") == std::string::npos) inputs[scalar_text(name)] = scalar_text(*value);
+  }
+  return inputs;
+}
+
+/// Replaces `${{inputs.NAME}}` by the value of the input, and by a variable if the job does not give it.
+std::string filled_in(const std::string& text, const AzureInputs& of_job, const AzureInputs& of_pipeline) {
+  std::string all;
+  std::size_t done = 0;
+  for (std::size_t at = text.find("${{"); at != std::string::npos; at = text.find("${{", done)) {
+    const std::size_t end = text.find("}}", at);
+    if (end == std::string::npos) break;
+    std::string name = text.substr(at + 3, end - at - 3);
+    std::erase(name, ' ');
+    name.erase(0, name.rfind('.') + 1);
+    all += text.substr(done, at - done);
+    done = end + 2;
+    const auto own = of_job.find(name), outer = of_pipeline.find(name);
+    const bool is_full = all.size() > most_expanded_bytes;
+    if (own != of_job.end() && !own->second.empty() && !is_full) {
+      all += own->second;
+    } else if (outer != of_pipeline.end() && !outer->second.empty() && !is_full) {
+      all += outer->second;
+    } else {
+      std::replace_if(
+          name.begin(), name.end(), [](char c) { return !goes_on_in_shell_name(c); }, '_');
+      all += "${" + name + "}";
+    }
+  }
+  return all + text.substr(done);
+}
+
+/// Reads the commands, and the numbers of nodes and devices, of a job.
+class ClusterJobReader {
+ public:
+  explicit ClusterJobReader(const std::string& text) : script_(text) {}
 
   /// Reads the document whose first line is `first`, counted from 0.
-  void read(const YamlNode& root, std::size_t first) {
+  void read(const ExpandedNode& root, std::size_t first) {
     if (!root.is_map()) return;
-    first_ = first;
+    script_.begin_document(first);
     const auto has = [&](std::string_view key) { return root.find(key).has_value(); };
     if (has("apiVersion") && has("kind")) {
       walk(root, 1);
-      if (const auto entrypoint = node_at(root, {"spec", "entrypoint"})) add_text(*entrypoint);
+      if (const auto entrypoint = node_at(root, {"spec", "entrypoint"})) add_text(*entrypoint, {});
       export_devices({"PET_NNODES", number_at(root, {"spec", "nprocPerNode"}) > 0 ? "" : "WORLD_SIZE"}, {});
     } else if (has("run") && (has("resources") || has("num_nodes") || has("setup"))) {
-      devices_ = devices_at(root, {"resources", "accelerators"});
+      take_devices(node_at(root, {"resources", "accelerators"}));
       nodes_ = std::max<std::int64_t>(number_at(root, {"num_nodes"}), 1);
-      add_text(*root.find("run"));
+      add_text(*root.find("run"), variables_at(root, "envs"));
       export_devices({"SKYPILOT_NUM_NODES"}, {"SKYPILOT_NUM_GPUS_PER_NODE"});
     } else if (has("commands") && has("type")) {
-      devices_ = devices_at(root, {"resources", "gpu"});
+      take_devices(node_at(root, {"resources", "gpu"}));
       nodes_ = std::max<std::int64_t>(number_at(root, {"nodes"}), 1);
-      for (const YamlNode& each : items_of(*root.find("commands"))) add_text(each);
+      JobVariables variables = variables_at(root, "env");
+      for (const ExpandedNode& each : items_of(*root.find("commands"))) {
+        // The commands run in one shell.
+        if (add_text(each, variables)) variables.assigned.clear();
+      }
       export_devices({"DSTACK_NODES_NUM"}, {"DSTACK_GPUS_PER_NODE"});
     } else if (has("entrypoint") && has("searcher")) {
       devices_ = number_at(root, {"resources", "slots_per_trial"});
       nodes_ = 1;
-      add_command(*root.find("entrypoint"));
+      const ExpandedNode entrypoint = *root.find("entrypoint");
+      if (entrypoint.is_sequence()) {
+        script_.add_words(words_of(entrypoint), {});
+      } else {
+        add_text(entrypoint, {});
+      }
       export_devices({}, {});
     } else if (has("workerPoolSpecs")) {
-      for (const YamlNode& pool : items_of(*root.find("workerPoolSpecs"))) {
+      for (const ExpandedNode& pool : items_of(*root.find("workerPoolSpecs"))) {
         count(number_at(pool, {"machineSpec", "acceleratorCount"}),
               std::max<std::int64_t>(number_at(pool, {"replicaCount"}), 1));
+        if (const auto type = node_at(pool, {"machineSpec", "acceleratorType"})) take_name(scalar_text(*type), *type);
         if (const auto container = node_at(pool, {"containerSpec"})) add_container(*container);
       }
       export_devices({}, {});
     } else if (const auto services = root.find("services"); services && services->is_map()) {
-      for (const auto& [name, service] : services->entries()) {
-        if (service.is_map()) add_container(service);
-      }
+      for (const auto& [name, service] : services->entries()) read_service(service);
+      export_devices({}, {});
     } else {
       read_azure(root);
     }
   }
 
-  [[nodiscard]] std::optional<std::string> script() const {
-    if (seen_.empty()) return std::nullopt;
-    std::string text;
-    for (const std::string& line : lines_) text += line + '\n';
-    return text;
-  }
+  [[nodiscard]] std::optional<std::string> script() const { return script_.script(); }
 
  private:
-  /// Words of a command, or a command line, and the line on which it begins, counted from 0.
-  struct Item {
-    std::string text;
-    std::size_t line;
-  };
-
-  static std::vector<YamlNode> items_of(const YamlNode& node) {
-    return node.is_sequence() ? node.items() : std::vector<YamlNode>();
+  /// A service of Docker Compose. Its command is the arguments of its entrypoint.
+  void read_service(const ExpandedNode& service) {
+    if (!service.is_map()) return;
+    if (const auto devices = node_at(service, {"deploy", "resources", "reservations", "devices"})) {
+      for (const ExpandedNode& each : items_of(*devices))
+        count(number_at(each, {"count"}), std::max<std::int64_t>(number_at(service, {"deploy", "replicas"}), 1));
+    }
+    const JobVariables variables = variables_at(service, "environment");
+    const auto entrypoint = service.find("entrypoint"), command = service.find("command");
+    const bool has_entrypoint = entrypoint && !entrypoint->is_null();
+    if (command && command->is_scalar() && !has_entrypoint) {
+      JobText text = script_.text_of(*command);
+      text.text = with_single_dollars(text.text);
+      script_.add_text(text, variables);
+      return;
+    }
+    std::vector<JobText> words;
+    for (const auto& part : {entrypoint, command}) {
+      if (!part || part->is_null()) continue;
+      for (JobText& word : part->is_scalar() ? split(script_.text_of(*part)) : words_of(*part)) {
+        word.text = with_single_dollars(word.text);
+        words.push_back(std::move(word));
+      }
+    }
+    script_.add_words(std::move(words), variables);
   }
-  static std::int64_t devices_at(const YamlNode& root, std::initializer_list<std::string_view> keys) {
-    const std::optional<YamlNode> node = node_at(root, keys);
-    return node ? devices_in(*node) : 0;
+
+  /// Compose reads `$$` as `$` [compose-spec, 12-interpolation.md].
+  static std::string with_single_dollars(std::string_view text) {
+    std::string all;
+    for (std::size_t at = 0; at < text.size(); ++at) {
+      all += text[at];
+      if (text.substr(at).starts_with("$$")) ++at;
+    }
+    return all;
+  }
+
+  /// The words of a command line, each with its line. A line with quotes stays whole.
+  static std::vector<JobText> split(const JobText& text) {
+    std::vector<JobText> words;
+    const bool has_quotes = text.text.find_first_of("'\"") != std::string::npos;
+    std::size_t line = text.line;
+    for (std::size_t at = 0; at < text.text.size();) {
+      const std::size_t end = std::min(text.text.find_first_of(has_quotes ? "\n" : " \t\n", at), text.text.size());
+      std::string word = text.text.substr(at, end - at);
+      if (word.ends_with('\\')) word.pop_back();
+      if (!word.empty()) words.push_back({.text = std::move(word), .line = line, .is_shell = true});
+      if (text.is_block && end < text.text.size() && text.text[end] == '\n') ++line;
+      at = end + 1;
+    }
+    return words;
   }
 
   /// A command job of Azure ML, or a pipeline of such jobs.
-  void read_azure(const YamlNode& root) {
+  void read_azure(const ExpandedNode& root) {
     const auto schema = root.find("$schema");
-    const bool is_azure = (schema && text_in(*schema).find("azureml") != std::string::npos) || root.find("distribution");
+    const bool is_azure = (schema && scalar_text(*schema).find("azureml") != std::string::npos) || root.find("distribution");
     if (!is_azure) return;
+    const AzureInputs of_pipeline = inputs_of(root);
     if (const auto jobs = root.find("jobs"); jobs && jobs->is_map()) {
-      for (const auto& [name, job] : jobs->entries()) read_azure_job(job, root);
+      for (const auto& [name, job] : jobs->entries()) read_azure_job(job, of_pipeline);
     }
-    read_azure_job(root, root);
+    read_azure_job(root, of_pipeline);
     export_devices({}, {});
   }
 
-  void read_azure_job(const YamlNode& job, const YamlNode& root) {
+  void read_azure_job(const ExpandedNode& job, const AzureInputs& of_pipeline) {
     const auto command = node_at(job, {"command"});
     if (!command) return;
     count(number_at(job, {"distribution", "process_count_per_instance"}),
           std::max<std::int64_t>(number_at(job, {"resources", "instance_count"}), 1));
-    const std::size_t before = seen_.size();
-    add_text(*command);
-    if (seen_.size() == before) return;
-    for (std::string& line : lines_) fill_in(line, job, root);
-  }
-
-  /// Replaces `${{inputs.NAME}}` by the value of the input, and by a variable if the job does not give it.
-  static void fill_in(std::string& line, const YamlNode& job, const YamlNode& root) {
-    for (std::size_t at = line.find("${{"); at != std::string::npos; at = line.find("${{", at)) {
-      const std::size_t end = line.find("}}", at);
-      if (end == std::string::npos) return;
-      std::string name = line.substr(at + 3, end - at - 3);
-      std::erase(name, ' ');
-      std::string value;
-      std::string_view last = std::string_view(name).substr(name.rfind('.') + 1);
-      for (const YamlNode* each : {&job, &root}) {
-        std::optional<YamlNode> input = value.empty() ? node_at(*each, {"inputs", last}) : std::nullopt;
-        if (input && input->is_map()) input = input->find("default");
-        if (input) value = text_in(*input);
-      }
-      const bool is_given = !value.empty() && value.find("${{") == std::string::npos;
-      std::string variable(last);
-      std::replace_if(
-          variable.begin(), variable.end(), [](char c) { return !goes_on_in_shell_name(c); }, '_');
-      line.replace(at, end + 2 - at, is_given ? value : "${" + variable + "}");
-    }
+    JobText text = script_.text_of(*command);
+    text.text = filled_in(text.text, inputs_of(job), of_pipeline);
+    script_.add_text(text, variables_at(job, "environment_variables"));
   }
 
   /// Finds the containers of a job of Kubernetes. `copies`: how often the part runs.
-  void walk(const YamlNode& node, std::int64_t copies) {
+  void walk(const ExpandedNode& node, std::int64_t copies) {
     if (node.is_sequence()) {
-      for (const YamlNode& each : node.items()) walk(each, copies);
+      for (const ExpandedNode& each : node.items()) walk(each, copies);
     }
     if (!node.is_map()) return;
     for (const std::string_view key : {"replicas", "parallelism", "numNodes"}) {
@@ -213,8 +316,12 @@ class CommandsOfJob {
       count(devices_of_container(node), copies);
       add_container(node);
     }
+    // Labels of nodes by Google's and NVIDIA's device plugins.
+    for (const std::string_view label : {"cloud.google.com/gke-accelerator", "nvidia.com/gpu.product"}) {
+      if (const auto type = node_at(node, {"nodeSelector", label})) take_name(scalar_text(*type), *type);
+    }
     for (const auto& [key, value] : node.entries()) {
-      const std::string name = text_in(key);
+      const std::string name = scalar_text(key);
       if (name != "env" && name != "initContainers" && name != "metadata") walk(value, copies);
     }
   }
@@ -223,189 +330,74 @@ class CommandsOfJob {
     if (devices == 0) return;
     differ_ = differ_ || (devices_ > 0 && devices_ != devices);
     devices_ = devices;
-    nodes_ += nodes;
+    nodes_ = std::min(nodes_ + nodes, most_devices);
   }
 
-  /// Adds the number of nodes, and of devices on each, as variables of the script.
+  void take_devices(const std::optional<ExpandedNode>& node) {
+    if (!node || node->is_sequence()) return;
+    const Devices devices = devices_in(*node);
+    devices_ = devices.count;
+    take_name(devices.name, *node);
+  }
+
+  void take_name(const std::string& name, const ExpandedNode& at) {
+    const bool is_word = std::all_of(name.begin(), name.end(), [](char c) { return goes_on_in_shell_name(c) || c == '-'; });
+    if (name.empty() || !is_word) return;
+    differ_in_name_ = differ_in_name_ || (!name_.empty() && name_ != name);
+    name_ = name;
+    name_line_ = script_.line_of(at);
+  }
+
+  /// Adds the number of nodes, and of devices on each, as variables of the script. The devices' name becomes a request of
+  /// Slurm, in which scripts name devices.
   void export_devices(std::initializer_list<std::string_view> nodes, std::initializer_list<std::string_view> devices) {
-    if (devices_ == 0 || differ_) return;
-    std::string text = fmt::format("export NNODES={} NPROC_PER_NODE={}", nodes_, devices_);
+    if (differ_ || nodes_ == 0) return;
+    std::string text = fmt::format("export NNODES={}", nodes_);
     for (const std::string_view name : nodes) text += name.empty() ? "" : fmt::format(" {}={}", name, nodes_);
-    for (const std::string_view name : devices) text += fmt::format(" {}={}", name, devices_);
-    lines_[first_] = text + (lines_[first_].empty() ? "" : "; " + lines_[first_]);
+    if (devices_ > 0) {
+      text += fmt::format(" NPROC_PER_NODE={}", devices_);
+      for (const std::string_view name : devices) text += fmt::format(" {}={}", name, devices_);
+    }
+    script_.add_first(text);
+    if (devices_ == 0 || name_.empty() || differ_in_name_) return;
+    script_.add_directive(name_line_, fmt::format("#SBATCH --gres=gpu:{}:{}", name_, devices_));
   }
 
-  void add_container(const YamlNode& container) {
-    std::set<std::string> names;
-    std::string assigned;
-    if (const auto env = container.find("env")) {
-      for (const YamlNode& each : items_of(*env)) {
-        const std::string name = node_at(each, {"name"}) ? text_in(*each.find("name")) : "";
-        const std::string value = node_at(each, {"value"}) ? text_in(*each.find("value")) : "";
-        const bool is_name =
-            !name.empty() && begins_shell_name(name.front()) && std::all_of(name.begin(), name.end(), goes_on_in_shell_name);
-        if (!is_name) continue;
-        names.insert(name);
-        if (!value.empty() && value.find('\n') == std::string::npos) assigned += " " + name + "=" + quoted(value, names);
-      }
-    }
-    std::vector<Item> words;
+  void add_container(const ExpandedNode& container) {
+    const JobVariables variables = variables_at(container, "env");
     const auto command = container.find("command");
-    if (command && command->is_scalar()) {
-      add_text(*command);
-    } else {
-      for (const std::string_view key : {"entrypoint", "command", "args"}) {
-        if (const auto list = container.find(key)) add_words(words, *list);
+    if (command && command->is_scalar() && !command->is_null()) {
+      add_text(*command, variables);
+      return;
+    }
+    std::vector<JobText> words;
+    for (const std::string_view key : {"command", "args"}) {
+      if (const auto list = container.find(key)) {
+        for (JobText& word : words_of(*list)) words.push_back(std::move(word));
       }
     }
-    const std::size_t before = seen_.size();
-    add_exec(words, names);
-    if (seen_.size() > before && !assigned.empty())
-      lines_[first_] = "export" + assigned + (lines_[first_].empty() ? "" : "; " + lines_[first_]);
+    script_.add_words(std::move(words), variables);
   }
 
-  void add_words(std::vector<Item>& words, const YamlNode& list) const {
-    if (list.is_scalar() && !list.is_null()) words.push_back({text_of(list), line_of(list)});
-    for (const YamlNode& each : items_of(list)) {
-      if (each.is_scalar() && !each.is_null()) words.push_back({text_of(each), line_of(each)});
+  [[nodiscard]] std::vector<JobText> words_of(const ExpandedNode& list) const {
+    std::vector<JobText> words;
+    if (list.is_scalar() && !list.is_null()) words.push_back(script_.text_of(list));
+    for (const ExpandedNode& each : items_of(list)) {
+      if (each.is_scalar() && !each.is_null()) words.push_back(script_.text_of(each));
     }
+    return words;
   }
 
-  /// Adds a command that is a text for a shell, or a list of words.
-  void add_command(const YamlNode& node) {
-    if (!node.is_sequence()) return add_text(node);
-    std::vector<Item> words;
-    add_words(words, node);
-    add_exec(words, {});
+  bool add_text(const ExpandedNode& node, const JobVariables& variables) {
+    return node.is_scalar() && !node.is_null() && script_.add_text(script_.text_of(node), variables);
   }
 
-  /// Adds a command that no shell reads, except that of `bash -c`.
-  void add_exec(const std::vector<Item>& words, const std::set<std::string>& names) {
-    if (words.empty()) return;
-    const std::string shell = words.front().text.substr(words.front().text.rfind('/') + 1);
-    if (shell == "bash" || shell == "sh") {
-      for (std::size_t i = 1; i + 1 < words.size() && words[i].text.starts_with('-'); ++i) {
-        if (!words[i].text.ends_with('c')) continue;
-        return add_lines(words[i + 1], names);
-      }
-    }
-    std::string all;
-    for (const Item& word : words) all += word.text + ' ';
-    if (!seen_.insert(all).second) return;
-    for (const Item& word : words) put(word.line, quoted(word.text, names));
-    for (std::size_t line = words.front().line; line < words.back().line; ++line) put(line, "\\");
-  }
-
-  void add_text(const YamlNode& node) {
-    if (node.is_scalar() && !node.is_null()) add_lines({text_of(node), line_of(node)}, {});
-  }
-
-  /// Adds a text that a shell reads, one line below the other.
-  void add_lines(const Item& script, const std::set<std::string>& names) {
-    if (script.text.find_first_not_of(" \t\n") == std::string::npos || !seen_.insert(script.text).second) return;
-    std::size_t line = script.line;
-    std::string rest;
-    for (std::size_t at = 0; at < script.text.size(); ++line) {
-      const std::size_t end = std::min(script.text.find('\n', at), script.text.size());
-      const std::string one = with_variables(std::string_view(script.text).substr(at, end - at), names);
-      at = end + 1;
-      // A text in quotes has its line breaks on one line of the file, so its commands are separated there.
-      if (is_block(script.line) && line < lines_.size()) {
-        put(line, one);
-      } else if (rest.ends_with('\\')) {
-        rest.back() = ' ';
-        rest += one;
-      } else if (one.find_first_not_of(" \t") != std::string::npos && one[one.find_first_not_of(" \t")] != '#') {
-        rest += (rest.empty() ? "" : "; ") + one;
-      }
-    }
-    if (!rest.empty()) put(script.line, rest);
-  }
-
-  /// Whether the line before `line` ends in the sign of a text over several lines, `|` or `>`.
-  [[nodiscard]] bool is_block(std::size_t line) const { return line > 0 && is_header(raw_[line - 1]); }
-  static bool is_header(std::string_view line) {
-    if (const std::size_t comment = line.find(" #"); comment != std::string_view::npos) line = line.substr(0, comment);
-    while (!line.empty() && (line.back() == ' ' || line.back() == '+' || line.back() == '-')) line.remove_suffix(1);
-    const bool is_sign = line.ends_with('|') || line.ends_with('>');
-    return is_sign && (line.size() == 1 || line[line.size() - 2] == ' ');
-  }
-
-  /// The first line of a value, counted from 0. The value of `key: |` begins on the next line.
-  [[nodiscard]] std::size_t line_of(const YamlNode& node) const {
-    const auto line = std::min(static_cast<std::size_t>(std::max(node.line(), 1)) - 1, raw_.size() - 1);
-    const std::string& text = raw_[line];
-    const auto column = static_cast<std::size_t>(std::max(node.column(), 1)) - 1;
-    const bool opens = column < text.size() && (text[column] == '|' || text[column] == '>');
-    return opens && line + 1 < raw_.size() ? line + 1 : line;
-  }
-
-  /// The text of a value. Of a text over several lines, the lines of the file, so that each stays in its place.
-  [[nodiscard]] std::string text_of(const YamlNode& node) const {
-    const std::size_t first = line_of(node);
-    if (!is_block(first)) return text_in(node);
-    const std::string_view header = raw_[first - 1];
-    const bool is_folded = header.substr(0, header.find(" #")).rfind('>') != std::string_view::npos &&
-                           header.rfind('>') + 3 > header.find_last_not_of(' ');
-    std::size_t indent = std::string::npos;
-    std::string all;
-    for (std::size_t line = first; line < raw_.size(); ++line) {
-      const std::size_t depth = raw_[line].find_first_not_of(' ');
-      if (depth == std::string::npos) {
-        all += '\n';
-        continue;
-      }
-      if (indent == std::string::npos) indent = depth;
-      if (depth < indent) break;
-      std::string_view one = std::string_view(raw_[line]).substr(indent);
-      while (one.ends_with(' ')) one.remove_suffix(1);
-      // The next line of a folded text belongs to the same command.
-      const bool goes_on = is_folded && !one.ends_with('\\') && line + 1 < raw_.size() &&
-                           raw_[line + 1].find_first_not_of(' ') != std::string::npos &&
-                           raw_[line + 1].find_first_not_of(' ') >= indent;
-      all += one;
-      all += goes_on ? " \\\n" : "\n";
-    }
-    return all;
-  }
-
-  /// Kubernetes replaces `$(NAME)` by the variable of the container.
-  static std::string with_variables(std::string_view text, const std::set<std::string>& names) {
-    std::string all;
-    for (std::size_t at = 0; at < text.size(); ++at) {
-      const std::size_t end = text.substr(at).starts_with("$(") ? text.find(')', at) : std::string_view::npos;
-      if (end != std::string_view::npos && names.contains(std::string(text.substr(at + 2, end - at - 2)))) {
-        all += "${" + std::string(text.substr(at + 2, end - at - 2)) + "}";
-        at = end;
-      } else {
-        all += text[at];
-      }
-    }
-    return all;
-  }
-
-  /// A word as a shell reads it.
-  static std::string quoted(const std::string& text, const std::set<std::string>& names) {
-    const std::string plain = with_variables(text, names);
-    if (plain.find_first_of(" \t\n'\"\\`|&;<>(){}*?#~!") == std::string::npos && !plain.empty()) return plain;
-    std::string all = "\"";
-    for (const char c : plain) {
-      if (c == '"' || c == '\\' || c == '`') all += '\\';
-      all += c == '\n' ? ' ' : c;
-    }
-    return all + '"';
-  }
-
-  void put(std::size_t line, const std::string& text) {
-    std::string& whole = lines_[std::min(line, lines_.size() - 1)];
-    whole += (whole.empty() ? "" : " ") + text;
-  }
-
-  std::vector<std::string> raw_, lines_;
-  std::size_t first_ = 0;
-  std::set<std::string> seen_;  ///< the commands, which several containers may share
+  ClusterScript script_;
   std::int64_t devices_ = 0, nodes_ = 0;
   bool differ_ = false;  ///< whether containers have different numbers of devices
+  std::string name_;     ///< of the devices
+  std::size_t name_line_ = 0;
+  bool differ_in_name_ = false;
 };
 
 /// Whether the text may be a job that starts a command.
@@ -424,22 +416,22 @@ std::optional<std::string> script_of_job(const std::string& text, const std::str
   const bool is_yaml = path.ends_with(".yaml") || path.ends_with(".yml");
   if (!is_yaml || text.find('\n') == std::string::npos || text.starts_with("#!") || !may_start_command(text))
     return std::nullopt;
-  CommandsOfJob reader(text);
+  ClusterJobReader reader(text);
   std::size_t line = 0;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t found = text.find("\n---", at);
     const std::size_t end = found == std::string::npos ? text.size() : found + 1;
-    // Earlier documents become empty lines, so that places stay as they are.
     const std::size_t first = line;
-    std::string document = std::string(first, '\n') + text.substr(at, end - at);
-    if (const std::size_t start = document.find("---", first); start == first) document.replace(start, 3, "   ");
+    std::string document = text.substr(at, end - at);
+    if (document.starts_with("---")) document.replace(0, 3, "   ");
     line += static_cast<std::size_t>(
         std::count(text.begin() + static_cast<std::ptrdiff_t>(at), text.begin() + static_cast<std::ptrdiff_t>(end), '\n'));
     at = end;
     try {
-      reader.read(YamlNode::parse(std::move(document), path), first);
+      // An empty document is none, as one that is no valid YAML.
+      if (const auto root = ExpandedNode::parse(document, path)) reader.read(*root, first);
     } catch (const Error&) {
-      continue;  // an empty document, or one that is no valid YAML
+      return std::nullopt;  // the reader of settings reports the error
     }
   }
   return reader.script();

@@ -268,6 +268,20 @@ class ChoiceReader {
     choose(PlanChoice::last_stage_blocks, std::min<std::int64_t>(blocks.back(), most_stage_blocks));
   }
 
+  /// The replicas in a shard group of `ranks`; 0 is all. The tools with such groups count the ranks of all axes [verl,
+  /// workers/engine/fsdp/utils.py; EasyR1, verl/workers/fsdp_workers.py; SkyRL, as verl; DeepSpeed, zero/mics_utils.py].
+  [[nodiscard]] std::int64_t replicas_of_group(std::int64_t ranks, std::int64_t context) const {
+    if (ranks <= 0 || ranks >= devices_.replicas * context) return 0;
+    if (ranks % context != 0) {
+      read_.fail({PlanChoice::shard_group},
+                 fmt::format("a shard group of {} ranks is no multiple of the {} ranks that share a sequence, which is not "
+                             "modeled",
+                             ranks, context),
+                 fmt::format("use a multiple of {}, or shard among all ranks", context));
+    }
+    return ranks / context;
+  }
+
   void choose_zero() {
     std::string stage = read_.word(PlanChoice::zero);
     if (read_.word(ConfigField::fsdp) == "yes")
@@ -290,10 +304,10 @@ class ChoiceReader {
     // Context-parallel ranks also hold shards. Sharding has an effect if shards × context is above 1.
     const std::int64_t context = configured_degree(read_, ConfigField::context);
     if (devices_.shards * context == 1 || devices_.replicas * context == 1) stage = "0";
-    choose(PlanChoice::zero, stage);
     std::int64_t group = read_.number(PlanChoice::shard_group, -1, most_shard_group).value_or(0);
-    // Tools count the ranks of a group, those of the context axis included [verl, workers/engine/fsdp/utils.py].
-    if (context > 1 && group % context == 0) group /= context;
+    if (group == 1 && !stage.empty()) stage = "0";  // each rank keeps its whole model
+    choose(PlanChoice::zero, stage);
+    if (context > 1 && stage != "0") group = replicas_of_group(group, context);
     if (devices_.shards > 0 && devices_.shards < devices_.replicas) group = devices_.shards;
     if (read_.word(ConfigField::shards_nodes) == "yes") {
       const auto nodes = read_.number(ConfigField::nodes, 1, most_configured_gpus);

@@ -23,12 +23,6 @@
 #include "core/source_text.hpp"
 
 namespace ddl {
-namespace {
-
-/// Maximum nesting, and maximum number of values that are visited when aliases are expanded.
-constexpr std::size_t most_nested = 64, most_visited = 10 * most_settings;
-constexpr std::ptrdiff_t most_brackets = 1000;
-constexpr int most_included = 20;  ///< maximum number of files that a file and its included files include
 
 /// A value of a YAML text. Aliases share the value that has the anchor.
 struct YamlPart {
@@ -36,9 +30,18 @@ struct YamlPart {
   Kind kind = Kind::scalar;
   std::string text{};
   std::size_t offset = 0;
+  std::size_t depth = 0;                                    ///< the number of levels below this value
   std::shared_ptr<const SourceText> source{};               ///< the file that contains the value
   std::vector<std::shared_ptr<const YamlPart>> children{};  ///< for a map, keys and values in turn
 };
+
+namespace {
+
+/// Maximum nesting, and maximum number of values that are visited when aliases are expanded.
+constexpr std::size_t most_nested = 64, most_visited = 10 * most_settings;
+constexpr std::ptrdiff_t most_brackets = 1000;
+constexpr int most_included = 20;  ///< maximum number of files that a file and its included files include
+
 using SharedPart = std::shared_ptr<const YamlPart>;
 
 class PartsBuilder : public YAML::EventHandler {
@@ -108,7 +111,11 @@ class PartsBuilder : public YAML::EventHandler {
     if (open_.empty()) {
       root_ = part;
     } else {
-      open_.back().part->children.push_back(part);
+      YamlPart& parent = *open_.back().part;
+      parent.children.push_back(part);
+      parent.depth = std::max(parent.depth, part->depth + 1);
+      if (parent.depth > most_nested)
+        throw source_->error(part->offset, fmt::format("nested deeper than {} levels", most_nested));
     }
   }
 
@@ -218,6 +225,104 @@ std::optional<ConfigEntries> expanded_yaml_settings(const std::string& text, con
   Flattener flattener;
   flattener.flatten(*builder.root(), "");
   return flattener.take();
+}
+
+std::optional<ExpandedNode> ExpandedNode::parse(const std::string& text, const std::string& origin) {
+  const auto source = std::make_shared<const SourceText>(text, origin);
+  PartsBuilder builder(source, origin, std::make_shared<int>(0));
+  if (!ddl::parse(source->text(), builder)) return std::nullopt;
+  return ExpandedNode(builder.root(), source, std::make_shared<std::size_t>(0));
+}
+
+bool ExpandedNode::is_map() const { return part_->kind == YamlPart::Kind::map; }
+bool ExpandedNode::is_sequence() const { return part_->kind == YamlPart::Kind::list; }
+bool ExpandedNode::is_scalar() const { return part_->kind == YamlPart::Kind::scalar; }
+const std::string& ExpandedNode::text() const {
+  constexpr std::size_t bytes_of_visit = 16;  // takes about the time of one value
+  count(part_->text.size() / bytes_of_visit);
+  return part_->text;
+}
+
+void ExpandedNode::count(std::size_t visited) const {
+  constexpr std::size_t most = 20'000'000;
+  *visited_ += visited;
+  if (*visited_ > most) throw source_->error(part_->offset, "aliases expand to too many values");
+}
+
+std::vector<std::pair<ExpandedNode, ExpandedNode>> ExpandedNode::entries() const {
+  std::vector<std::pair<ExpandedNode, ExpandedNode>> all;
+  std::set<std::string_view> seen;
+  if (is_map()) add_entries(*part_, all, seen);
+  return all;
+}
+
+void ExpandedNode::add_entries(const YamlPart& map, std::vector<std::pair<ExpandedNode, ExpandedNode>>& all,
+                               std::set<std::string_view>& seen) const {
+  if (map.kind == YamlPart::Kind::list) {
+    for (const SharedPart& each : map.children) add_entries(*each, all, seen);
+  }
+  count(map.children.size());
+  if (map.kind != YamlPart::Kind::map) return;
+  for (const bool merges : {false, true}) {
+    for (std::size_t i = 0; i + 1 < map.children.size(); i += 2) {
+      const YamlPart& key = *map.children[i];
+      if ((key.text == "<<") != merges) continue;
+      if (merges) {
+        add_entries(*map.children[i + 1], all, seen);
+      } else if (seen.insert(key.text).second) {
+        all.emplace_back(node(map.children[i]), node(map.children[i + 1]));
+      }
+    }
+  }
+}
+
+std::optional<ExpandedNode> ExpandedNode::find(std::string_view key) const {
+  const SharedPart* found = is_map() ? find_in(*part_, key) : nullptr;
+  return found == nullptr ? std::nullopt : std::optional(node(*found));
+}
+
+const SharedPart* ExpandedNode::find_in(const YamlPart& map, std::string_view key) const {
+  count(map.children.size());
+  if (map.kind == YamlPart::Kind::list) {
+    for (const SharedPart& each : map.children) {
+      if (const SharedPart* found = find_in(*each, key)) return found;
+    }
+  }
+  if (map.kind != YamlPart::Kind::map) return nullptr;
+  for (const bool merges : {false, true}) {
+    for (std::size_t i = 0; i + 1 < map.children.size(); i += 2) {
+      const YamlPart& each = *map.children[i];
+      if (!merges && each.text == key) return &map.children[i + 1];
+      if (!merges || each.text != "<<") continue;
+      if (const SharedPart* found = find_in(*map.children[i + 1], key)) return found;
+    }
+  }
+  return nullptr;
+}
+
+std::vector<ExpandedNode> ExpandedNode::items() const {
+  std::vector<ExpandedNode> all;
+  if (!is_sequence()) return all;
+  count(part_->children.size());
+  for (const SharedPart& each : part_->children) all.push_back(node(each));
+  return all;
+}
+
+bool ExpandedNode::is_null() const {
+  if (!is_scalar() || (part_->text != "null" && part_->text != "~")) return false;
+  const std::string& all = part_->source->text();
+  return part_->offset >= all.size() || (all[part_->offset] != '"' && all[part_->offset] != '\'');
+}
+
+Place ExpandedNode::place() const {
+  const bool is_here = part_->source == source_;
+  if (!is_here) return source_->place(0);  // a value of an included file
+  const std::string& all = source_->text();
+  std::size_t at = part_->offset;
+  // The value stands behind its anchor and its tag.
+  while (at < all.size() && (all[at] == '&' || all[at] == '!'))
+    at = std::min(all.find_first_not_of(" \t\r\n", std::min(all.find_first_of(" \t\r\n", at), all.size())), all.size());
+  return source_->place(at);
 }
 
 std::vector<std::string> repeated_settings(const ConfigEntries& settings) {

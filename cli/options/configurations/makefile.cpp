@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <string_view>
 
-#include "cli/options/configurations/cluster_job.hpp"
-#include "cli/options/configurations/markdown_page.hpp"
 #include "core/lower_case.hpp"
 
 namespace ddl {
@@ -83,9 +81,7 @@ bool is_makefile(const std::string& path) {
   return name == "makefile" || name == "gnumakefile" || name.ends_with(".mk");
 }
 
-std::string script_of(const std::string& text, const std::string& path) {
-  if (is_markdown(path)) return script_of_page(text, path);
-  if (!is_makefile(path)) return script_of_job(text, path).value_or(text);
+std::string script_of_makefile(const std::string& text) {
   std::string script;
   std::string_view closing;  // what ends a value that goes on in the next line
   for (std::size_t at = 0; at < text.size();) {

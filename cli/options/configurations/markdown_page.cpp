@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -37,55 +36,104 @@ bool is_shell(std::string_view language) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+/// Whether a block shows the text of a page, whose own blocks then count.
+bool is_page(std::string_view language) {
+  const std::string name = lower_case(language);
+  return name == "markdown" || name == "md";
+}
+
+/// A line of at least three ` or ~, and a word behind them.
+struct Fence {
+  std::string_view mark;  ///< empty if the line is none
+  std::string_view language;
+
+  /// Whether this line ends the block that `opening` begins [CommonMark 0.31, "Fenced code blocks"].
+  [[nodiscard]] bool closes(std::string_view opening) const {
+    return mark.starts_with(opening) && language.empty() && !opening.empty();
+  }
+};
+
+Fence fence_in(std::string_view line) {
+  constexpr std::size_t least = 3;
+  const std::string_view inner = without_margins(line);
+  if (inner.empty() || (inner.front() != '`' && inner.front() != '~')) return {};
+  const std::size_t end = std::min(inner.find_first_not_of(inner.front()), inner.size());
+  const std::string_view language = without_margins(inner.substr(end));
+  // Code inside a line of text is no fence.
+  if (end < least || (inner.front() == '`' && language.find('`') != std::string_view::npos)) return {};
+  return {inner.substr(0, end), language};
+}
+
 std::vector<CodeBlock> blocks_of(const std::string& text) {
   std::vector<CodeBlock> blocks;
-  std::string_view fence;  // what opened the present block
+  std::string_view open, page;  // the marks that opened the present block, and the page that it is in
   bool is_read = false;
   std::size_t number = 0;
   for (std::size_t at = 0; at < text.size(); ++number) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     const std::string_view line = std::string_view(text).substr(at, end - at);
     at = end + 1;
-    const std::string_view inner = without_margins(line);
-    const bool is_fence = inner.starts_with("```") || inner.starts_with("~~~");
-    if (fence.empty() && is_fence) {
-      fence = inner.substr(0, 3);
-      is_read = is_shell(without_margins(inner.substr(std::min(inner.find_first_not_of("`~"), inner.size()))));
+    const Fence fence = fence_in(line);
+    if (open.empty() && fence.closes(page)) {
+      page = {};
+    } else if (open.empty() && page.empty() && is_page(fence.language)) {
+      page = fence.mark;
+    } else if (open.empty() && !fence.mark.empty()) {
+      open = fence.mark;
+      is_read = is_shell(fence.language);
       if (is_read) blocks.push_back({.first = number + 1, .lines = {}});
-    } else if (!fence.empty() && is_fence && inner.starts_with(fence)) {
-      fence = {};
-    } else if (!fence.empty() && is_read) {
+    } else if (fence.closes(open)) {
+      open = {};
+    } else if (!open.empty() && is_read) {
       blocks.back().lines.push_back(line);
     }
   }
   return blocks;
 }
 
-/// The text of blocks as a script. A prompt before a command is left out.
+/// Adds the lines of a block to a script. The prompts `$` and `>` are left out.
+void add_block(std::string& script, const CodeBlock& block) {
+  bool is_behind_prompt = false;
+  for (std::string_view line : block.lines) {
+    const std::string_view inner = without_margins(line);
+    is_behind_prompt = inner.starts_with("$ ") || (is_behind_prompt && (inner.starts_with("> ") || inner == ">"));
+    if (is_behind_prompt) line = inner.substr(std::min<std::size_t>(2, inner.size()));
+    script += line;
+    script += '\n';
+  }
+}
+
+/// The text of blocks as a script, in which every line stays in its place.
 std::string script_of_blocks(const std::vector<const CodeBlock*>& blocks) {
   std::string script;
   std::size_t number = 0;
   for (const CodeBlock* block : blocks) {
     for (; number < block->first; ++number) script += '\n';
-    for (std::string_view line : block->lines) {
-      const std::string_view inner = without_margins(line);
-      if (inner.starts_with("$ ")) line = inner.substr(2);
-      script += line;
-      script += '\n';
-      ++number;
-    }
+    add_block(script, *block);
+    number += block->lines.size();
   }
   return script;
 }
 
-/// Returns whether a block starts a program with several arguments; unset if the block is no script of a shell.
-std::optional<bool> may_train(const CodeBlock& block, const std::string& path) {
+enum class BlockKind {
+  no_script,
+  commands,
+  assignments,  ///< sets variables, and starts no program
+  training,     ///< starts a program with several arguments
+};
+
+BlockKind kind_of(const CodeBlock& block, const std::string& path) {
   constexpr std::size_t several = 3;
+  std::string text;
+  add_block(text, block);
   try {
-    const ScriptArguments read = script_arguments(read_shell_script(script_of_blocks({&block}), path, {}));
-    return !read.programs.empty() && read.refused_programs.empty() && read.settings.size() >= several;
+    const ShellScript script = read_shell_script(text, path, {});
+    const ScriptArguments read = script_arguments(script);
+    if (!read.refused_programs.empty()) return BlockKind::commands;
+    if (read.programs.empty()) return script.assigned.empty() ? BlockKind::commands : BlockKind::assignments;
+    return read.settings.size() >= several ? BlockKind::training : BlockKind::commands;
   } catch (const Error&) {
-    return std::nullopt;
+    return BlockKind::no_script;
   }
 }
 
@@ -98,11 +146,13 @@ bool is_markdown(const std::string& path) {
 
 std::string script_of_page(const std::string& text, const std::string& path) {
   const std::vector<CodeBlock> blocks = blocks_of(text);
-  std::vector<const CodeBlock*> all, trainings;
+  // `used`: a training, and the blocks before it that set its variables.
+  std::vector<const CodeBlock*> all, trainings, used;
   for (const CodeBlock& block : blocks) {
-    const std::optional<bool> trains = may_train(block, path);
-    if (trains) all.push_back(&block);
-    if (trains.value_or(false)) trainings.push_back(&block);
+    const BlockKind kind = kind_of(block, path);
+    if (kind != BlockKind::no_script) all.push_back(&block);
+    if (kind == BlockKind::training) trainings.push_back(&block);
+    if (kind == BlockKind::training || (kind == BlockKind::assignments && trainings.empty())) used.push_back(&block);
   }
   constexpr std::size_t most_named = 6;
   if (trainings.size() > 1) {
@@ -112,7 +162,7 @@ std::string script_of_page(const std::string& text, const std::string& path) {
     throw Error(fmt::format("{} shows {} commands that may be trainings", quote(path), trainings.size()),
                 fmt::format("copy one of the blocks of lines {} into a script, and give that", lines));
   }
-  return script_of_blocks(trainings.empty() ? all : trainings);
+  return script_of_blocks(trainings.empty() ? all : used);
 }
 
 }  // namespace ddl

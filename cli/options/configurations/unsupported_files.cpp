@@ -9,12 +9,13 @@
 #include <fmt/format.h>
 
 #include "cli/options/configurations/cluster_job.hpp"
-#include "cli/options/configurations/makefile.hpp"
 #include "cli/options/configurations/recognition.hpp"
 #include "cli/options/configurations/script_arguments.hpp"
+#include "cli/options/configurations/script_text.hpp"
 #include "cli/options/configurations/shell_script.hpp"
 #include "core/lower_case.hpp"
 #include "core/source_text.hpp"
+#include "core/yaml_node.hpp"
 
 namespace ddl {
 
@@ -59,9 +60,11 @@ void refuse_unparsed(const std::string& text, const std::string& path) {
   const auto says = [&](std::string_view key) { return text.find(key) != std::string::npos; };
   // Jobs of Kubernetes, and of SkyPilot [skypilot-org/skypilot, sky/utils/schemas.py].
   const bool is_task = says("resources:") && says("accelerators:") && says("run:");
-  if ((says("apiVersion:") && says("kind:")) || is_task)
-    throw Error(fmt::format("{}: this is a configuration of a cluster's job, which is not read", visible(path)),
-                "give the script or the configuration that it starts");
+  if (!is_task && !(says("apiVersion:") && says("kind:"))) return;
+  // The error in the YAML of one document; several documents are no error in such a file.
+  if (!says("\n---")) static_cast<void>(YamlNode::parse(text, path));
+  throw Error(fmt::format("{}: this is a configuration of a cluster's job, which is not read", visible(path)),
+              "give the script or the configuration that it starts");
 }
 
 void refuse_default_sizes(Configuration& read, const Fact& named) {
@@ -202,7 +205,7 @@ std::string hint_of_script(const std::string& text, const std::string& path) {
   const std::string launched = launched_script(script.skipped);
   if (!launched.empty() && training == programs.rend()) return launched;
   if (programs.empty() && script_of_job(text, path))
-    return "it starts no known program: give the script or the configuration that it starts";
+    return "its commands start no known program: give the script or the configuration of the training";
   if (programs.empty() && script.values.size() > script.commands.size())
     return fmt::format(
         "it sets variables, and starts no training: give the configuration or the script that uses them: "

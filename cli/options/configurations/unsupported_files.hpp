@@ -12,7 +12,7 @@ namespace ddl {
 
 /// Throws Error if the file is a program in Python or an ONNX file.
 void refuse_program(const std::string& path);
-/// Throws Error if a text that is not valid YAML is a template, or describes jobs of a cluster.
+/// Throws Error if a text that is no YAML of one document is a template, or describes jobs of a cluster.
 void refuse_unparsed(const std::string& text, const std::string& path);
 /// Refuses the tool's default sizes of the model if the missing file `named`, other than the file of the defaults, may give
 /// others.

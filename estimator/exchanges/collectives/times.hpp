@@ -21,8 +21,8 @@ namespace ddl {
 /// Returns the time of an Allreduce on two binary trees at once: 2α⌈log2 P⌉ + 2mβ + mc. Each tree
 /// carries half of the vector in slices [SST09].
 [[nodiscard]] Seconds double_tree_allreduce_time(Bytes message, double ranks, const Link& link);
-/// Returns the time of an Allreduce that switches add up: each of `nodes` nodes of g ranks sends its reduced vector to the
-/// switches and receives the sum. 2(g−1)(αi + m/g·βi) + αe + m/g·βe, plus the reduction inside.
+/// Returns the time of an Allreduce whose vectors the switches add: each of `nodes` nodes of g ranks sends its reduced
+/// vector to the switches and receives the sum. 2(g−1)(αi + m/g·βi) + αe + m/g·βe, plus the reduction inside.
 [[nodiscard]] Seconds in_network_allreduce_time(Bytes message, double ranks_per_node, double nodes, const Link& inside,
                                                 const Link& between);
 /// Returns the time of an Allreduce by recursive doubling: (α + mβ + mc)⌈log2 P⌉.

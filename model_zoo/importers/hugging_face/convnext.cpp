@@ -17,10 +17,10 @@ FamilyModel read_convnext_type(HuggingFaceConfig& config, std::string_view class
       config.numbers("hidden_sizes", 1).value_or(std::vector<std::int64_t>{96, 192, 384, 768});
   const std::vector<std::int64_t> depths = config.numbers("depths", 1).value_or(std::vector<std::int64_t>{3, 3, 9, 3});
   if (depths.size() != stages) config.fail("depths", fmt::format("{} stages", depths.size()), "the bundled family has four");
-  for (std::size_t i = 0; i < widths.size(); ++i) {
-    if (widths.size() != stages || (i > 0 && widths[i] != 2 * widths[i - 1]))
-      config.fail("hidden_sizes", "the bundled family has four stages, each with twice the channels of the previous one");
-  }
+  bool has_widths = widths.size() == stages;
+  for (std::size_t i = 1; has_widths && i < stages; ++i) has_widths = widths[i] == 2 * widths[i - 1];
+  if (!has_widths)
+    config.fail("hidden_sizes", "the bundled family has four stages, each with twice the channels of the previous one");
   model.set("width", widths.front());
   for (std::size_t i = 0; i < stages; ++i) {
     constexpr std::string_view names[stages] = {"units1", "units2", "units3", "units4"};

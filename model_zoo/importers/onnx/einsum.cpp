@@ -73,6 +73,7 @@ bool multiply_by_weight(Translation& translation, const onnx::NodeProto& node, c
   const std::string kept = letters_of(equation.left, equation.right, false);
   const std::string added = letters_of(equation.right, equation.left, false);
   if (!weight.shape || weight.shape->size() != equation.right.size() || summed.empty() || added.empty()) return false;
+  if (!is_countable(*weight.shape)) return false;
   if (letters_of(summed, equation.result, true) != "" || !is_unique(kept + added) ||
       kept.size() + added.size() != equation.result.size())
     return false;
@@ -80,9 +81,10 @@ bool multiply_by_weight(Translation& translation, const onnx::NodeProto& node, c
   std::int64_t rows = 1, columns = 1;
   for (const char c : summed) rows *= size_in_weight(c);
   for (const char c : added) columns *= size_in_weight(c);
-  const View view = transposed(translation.plain(node, input), order_of(equation.left, kept + summed));
+  const View whole = translation.plain(node, input);
+  if (whole.dimensions.size() != equation.left.size() || rows <= 0 || columns <= 0) return false;
+  const View view = transposed(whole, order_of(equation.left, kept + summed));
   std::vector<std::int64_t> sizes = sizes_of(view);
-  if (sizes.size() != equation.left.size() || rows <= 0 || columns <= 0) return false;
   sizes.resize(kept.size());
   std::vector<std::int64_t> result_sizes = sizes;
   sizes.push_back(rows);

@@ -311,6 +311,25 @@ TEST_CASE("HCCL test has its operation and ranks in the command that starts it")
       contains(error_in(table, {.operation = Collective::allgather, .ranks = 8}), "are not known to be those of one rank"));
 }
 
+TEST_CASE("each table of HCCL test belongs to the command before it") {
+  const std::string table =
+      "data_size(Bytes): |   avg_time(us): | alg_bandwidth(GB/s): | check_result:\n"
+      "8192              |     764.55    |       0.01071        | success\n"
+      "1048576           |    1778.30    |       0.58965        | success\n";
+  const std::string sums = "mpirun -n 8 ./bin/all_reduce_test -p 8\n", copies = "mpirun -n 4 ./bin/broadcast_test -p 4\n";
+  const Reading both = read(sums + table + copies + table);
+  REQUIRE(both.series.size() == 2);
+  CHECK(both.series[0].operation == Collective::allreduce);
+  CHECK(both.series[0].ranks == 8);
+  CHECK(both.series[1].operation == Collective::broadcast);
+  CHECK(both.series[1].ranks == 4);
+  CHECK(contains(error_in(sums + copies + table), "several programs of HCCL test are started before this table"));
+  const Reading chosen = read(sums + copies + table, {.operation = Collective::broadcast});
+  REQUIRE(chosen.series.size() == 1);
+  CHECK(chosen.series[0].operation == Collective::broadcast);
+  CHECK(chosen.series[0].ranks == 4);
+}
+
 // github.com/aistabci/abci2.0benchmark, pt2pt/inter_anode: pairs of A100 of two nodes.
 TEST_CASE("one pair measures two ranks, and several pairs measure contention") {
   const auto table = [](int pairs, double small, double large) {

@@ -139,6 +139,22 @@ TEST_CASE("NPUs are counted by modules, and a module has the memory of its chips
   CHECK(mapping.count == 1);
 }
 
+TEST_CASE("sums of memory and of nodes do not overflow, and impossible rates are no rates") {
+  // 10,000 parts of 999,999,999,999,999 MB are more than 2^63 MB, and 3,000 times 999,999 nodes more than 2^31.
+  std::string chips =
+      "npu-smi 25.3.rc1\n| NPU   Name  | Health | Power(W) |\n| Chip  | Bus-Id | HBM-Usage(MB) |\n| 0  910B3 | OK | 90.4 "
+      "|\n";
+  for (int i = 0; i < 10'000; ++i) chips += "| 0 | 0000:C1:00.0 | 0 / 999999999999999 |\n";
+  const DetectedGpus npu = facts_in_outputs(chips).gpus.value();
+  CHECK(npu.name == "Ascend910B3");
+  CHECK(!npu.memory_mib);
+  const std::string port = "CA 'mlx5_0'\nState: Active\nRate: 999999999999999\n";
+  CHECK(!facts_in_outputs(port).ports);
+  std::string rows = "NODELIST NODES GRES\n";
+  for (int i = 0; i < 3'000; ++i) rows += "n" + std::to_string(i) + " 999999 gpu:h100:8\n";
+  CHECK(facts_in_outputs(rows).nodes.value().count == 1'000'000);
+}
+
 TEST_CASE("devices of Trainium have the name of the family of instances") {
   const DetectedGpus found =
       facts_in_outputs(

@@ -467,6 +467,15 @@ TEST_CASE("a device is a GPU, a processor or a TPU") {
   CHECK(first_line(error_of([&] { (void)parse_machine(other, "m.yaml"); })).ends_with("unknown kind of device 'npu'"));
 }
 
+TEST_CASE("a machine file names the noun of its device, which machines with another device do not inherit") {
+  CHECK(load_machine("atlas-800").device.noun == "NPU");
+  CHECK(load_machine("server-gaudi2").device.noun == "accelerator");
+  CHECK(load_machine("tpu-v6e").device.noun.empty());
+  const std::string other =
+      "format: 1\nmachine: other\nextends: atlas-800\ndescription: another device\ndevice:\n  name: Maker M2\n";
+  CHECK(parse_machine(other, "m.yaml").device.noun.empty());
+}
+
 // ---- invalid files ----
 
 TEST_CASE("fails with a number without its source") {

@@ -39,6 +39,10 @@ const std::vector<Arguments>& plans() {
       {"mixtral-8x7b", "--machine", "h100", "--strategy", "data+expert", "--degrees", "data=8,expert=8", "--zero", "3",
        "--global-batch", "64"},
       {"bert-large", "--strategy", "data", "--degrees", "data=8", "--software", "deepspeed", "--zero", "1"},
+      {"llama3-8b", "--machine", "h100", "--lora", "16", "--software", "fsdp", "--plan", "dp8 z0"},
+      {"llama3-8b", "--machine", "h100", "--lora", "16", "--software", "fsdp", "--plan", "dp8 z2"},
+      {"llama3-8b", "--machine", "h100", "--lora", "16", "--software", "fsdp", "--plan", "dp8 z3"},
+      {"llama3-8b", "--machine", "h100", "--lora", "16", "--base", "half", "--software", "fsdp", "--plan", "dp8 z2"},
   };
   return all;
 }
@@ -66,6 +70,28 @@ TEST_CASE("the terms of each item of memory add up to the item, and the terms of
     }
     CHECK(total == Approx(memory.at("upper_bound_bytes").get<double>()).margin(16384));
   }
+}
+
+TEST_CASE("the terms of weights name the precision of frozen weights, and the ranks that shard them") {
+  // Of 8,072,204,288 parameters, the adapters of rank 16 have 41,943,040, which the optimizer's shards contain.
+  const auto terms_of = [](const char* plan, Arguments more) {
+    Arguments arguments{"llama3-8b", "--machine", "h100", "--lora", "16", "--software", "fsdp", "--plan", plan};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Json report = explained(arguments);
+    std::string text;
+    for (const Json& term : report.at("memory_terms").at("items")) {
+      if (term.at("item") == "weights") text += term.at("from").get<std::string>() + "\n";
+    }
+    return text;
+  };
+  CHECK(terms_of("dp8 z2", {}) ==
+        "8,072,204,288 parameters × 2 B\n"
+        "the shard of frozen weights in fp32: 8,030,261,248 parameters × 4 B / 8 ranks\n");
+  CHECK(terms_of("dp8 z2", {"--base", "half"}) ==
+        "8,072,204,288 parameters × 2 B\nthe rank's shard: 8,072,204,288 parameters × 2 B / 8 ranks\n");
+  CHECK(terms_of("dp8 z0", {}) ==
+        "8,072,204,288 parameters × 2 B\n"
+        "the other bytes of frozen weights, which are in fp32: 8,030,261,248 parameters × 2 B\n");
 }
 
 TEST_CASE("the upper bounds of FSDP with frozen weights contain the measured peaks") {

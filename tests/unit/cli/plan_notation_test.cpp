@@ -138,6 +138,10 @@ TEST_CASE("recompute segments say which blocks are recomputed") {
   CHECK(plan_words(later) == "data 8, from layer 14 on recompute");
   CHECK(plan_word(parse_plan_word("dp8 from9:tp8 from12:dp8 from12:ac")) == "dp8 from9:tp8 from12:dp8 from12:ac");
   CHECK(parse_plan_word("dp8 ac from14:ac").recompute_segments.empty());
+  // The plan says how its first blocks are.
+  CHECK(parse_plan_word("dp8 from0:ac") == parse_plan_word("dp8 ac"));
+  CHECK(parse_plan_word("dp8 from0:keep") == parse_plan_word("dp8"));
+  CHECK(parse_plan_word("dp8 from0:ac from14:keep") == parse_plan_word("dp8 ac from14:keep"));
   CHECK(parse_plan_word("dp8 from14:keep") == parse_plan_word("dp8"));
   CHECK(error_of([] { (void)parse_plan_word("dp8 ac from20:keep from14:ac"); }).find("order") != std::string::npos);
   CHECK(error_of([] { (void)parse_plan_word("dp8 from14:kept"); }) != "no error");

@@ -55,6 +55,35 @@ TEST_CASE("every tool with adapters reads their dropout") {
   }
 }
 
+TEST_CASE("words for FlashAttention of a version mean the kernels of this version") {
+  int checked = 0;
+  for (const ConfigurationFormat* format : configuration_formats()) {
+    for (const ArgumentRow& row : format->rows) {
+      if (row.field != RunField(ConfigField::attention)) continue;
+      for (const ArgumentWord& word : row.words) {
+        if (!word.word.starts_with("fa") && !word.word.starts_with("flash_attention_")) continue;
+        INFO(format->name << ": " << word.word);
+        if (word.word.ends_with('2')) CHECK(word.meaning == "flash2");
+        if (word.word.ends_with('3')) CHECK(word.meaning == "flash3");
+        checked += word.word.ends_with('2') || word.word.ends_with('3') ? 1 : 0;
+      }
+    }
+  }
+  CHECK(checked >= 16);  // at least eight tools have words for both versions
+}
+
+TEST_CASE("switches of the package flash-attn mean FlashAttention-2") {
+  const auto meaning_of = [](const ConfigurationFormat& format, std::string_view key) -> std::string_view {
+    for (const ArgumentRow& row : format.rows)
+      if (row.key == key) return row.words.empty() ? row.alone : row.words.front().meaning;
+    return "";
+  };
+  CHECK(meaning_of(axolotl_yaml, "flash_attention") == "flash2");
+  CHECK(meaning_of(axolotl_yaml, "sdp_attention") == "fused");
+  CHECK(meaning_of(olmo_yaml, "model.flash_attention") == "flash2");
+  CHECK(meaning_of(picotron_json, "model.use_flash_attention") == "flash2");
+}
+
 TEST_CASE("accumulation and a precision are a file of DeepSpeed, and keys that tools share are no file of a tool") {
   const Keys deepspeed({"gradient_accumulation_steps", "fp16.enabled", "gradient_clipping"});
   CHECK(format_of(deepspeed.text(ConfigurationLanguage::json)) == &deepspeed_json);

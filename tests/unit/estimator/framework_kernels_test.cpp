@@ -171,21 +171,26 @@ TEST_CASE("cross entropy has the memory traffic of its operators") {
   using enum CrossEntropy;
   // In half precision, forward has the copy (2 + 4) and the logarithm of the softmax (4 + 4). Backward has the gradient of
   // the picked logarithm (4), that of the softmax (4 + 4 + 4), and the copy (4 + 2).
-  CHECK(entropy_bytes(operators, Pass::forward, true) == 2 + 4 + 4 + 4);
-  CHECK(entropy_bytes(operators, Pass::backward_data, true) == 4 + 12 + 6);
+  CHECK(entropy_bytes(operators, Pass::forward, true, true) == 2 + 4 + 4 + 4);
+  CHECK(entropy_bytes(operators, Pass::backward_data, true, true) == 4 + 12 + 6);
+  // Without the copy, each read and write is of half precision.
+  CHECK(entropy_bytes(operators, Pass::forward, true, false) == 2 + 2);
+  CHECK(entropy_bytes(operators, Pass::backward_data, true, false) == 4 * 2);
+  CHECK(entropy_bytes(in_place, Pass::forward, true, false) == entropy_bytes(in_place, Pass::forward, true, true));
   // In fp32, cross entropy makes no copy.
-  CHECK(entropy_bytes(operators, Pass::forward, false) == 8);
-  CHECK(entropy_bytes(operators, Pass::backward_data, false) == 16);
+  CHECK(entropy_bytes(operators, Pass::forward, false, true) == 8);
+  CHECK(entropy_bytes(operators, Pass::backward_data, false, true) == 16);
   // Forward has the copy 6, maximum 4, subtraction 8, exponential 8, sum 4 and division 8. Backward
   // has the scaling 8 and the copy 6.
-  CHECK(entropy_bytes(in_place, Pass::forward, true) == 6 + 4 + 8 + 8 + 4 + 8);
-  CHECK(entropy_bytes(in_place, Pass::backward_data, true) == 8 + 6);
+  CHECK(entropy_bytes(in_place, Pass::forward, true, true) == 6 + 4 + 8 + 8 + 4 + 8);
+  CHECK(entropy_bytes(in_place, Pass::backward_data, true, true) == 8 + 6);
   // Forward has the copy 6, the exponential 8 and the division 8; backward has the copy 6.
-  CHECK(entropy_bytes(compiled, Pass::forward, true) == 6 + 8 + 8);
-  CHECK(entropy_bytes(compiled, Pass::backward_data, true) == 6);
+  CHECK(entropy_bytes(compiled, Pass::forward, true, true) == 6 + 8 + 8);
+  CHECK(entropy_bytes(compiled, Pass::backward_data, true, true) == 6);
   for (const bool mixed : {false, true}) {
     for (const Pass pass : {Pass::forward, Pass::backward_data}) {
-      CHECK(entropy_bytes(fused, pass, mixed) <= entropy_bytes(operators, pass, mixed));
+      for (const bool widens : {false, true})
+        CHECK(entropy_bytes(fused, pass, mixed, widens) <= entropy_bytes(operators, pass, mixed, widens));
     }
   }
 }

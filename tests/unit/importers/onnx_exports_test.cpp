@@ -236,6 +236,13 @@ TEST_CASE("other sums of products are refused") {
   };
   CHECK(refused("bic,bic->bic"));
   CHECK(refused("...c,...c->...c"));
+  // An equation with more dimensions than its factor.
+  for (const std::string equation : {"abcdefgh,hi->abcdefgi", "h,hi->i"}) {
+    INFO(equation);
+    CHECK(error_in("g (float[N,6,8] x, float[8,8] w, float[8,8] v) => (float[N,6,8] y) { e = Einsum<equation = \"" +
+                   equation + "\">(x, w) y = MatMul(e, v) }")
+              .find("a sum of products that is neither a product with weights") != std::string::npos);
+  }
 }
 
 TEST_CASE("rotary positions of queries and of fewer keys are two layers") {

@@ -50,8 +50,11 @@ TEST_CASE("encoders with decoders, ModernBERT and ConvNeXt have the number of pa
   CHECK(model_of_text(R"({"model_type": "convnextv2", "num_labels": 1000})").parameters() == 28'635'496);
   CHECK(refusal_of(R"({"model_type": "bart", "decoder_ffn_dim": 2048})").find("have the same sizes") != std::string::npos);
   CHECK(refusal_of(R"({"model_type": "bart", "normalize_before": true})").find("normalize_before") != std::string::npos);
-  CHECK(refusal_of(R"({"model_type": "convnext", "hidden_sizes": [96, 192, 384, 700]})").find("hidden_sizes") !=
-        std::string::npos);
+  for (const std::string sizes : {"[96, 192, 384, 700]", "[96, 192, 384]", "[]"}) {
+    INFO(sizes);
+    CHECK(refusal_of(R"({"model_type": "convnext", "hidden_sizes": )" + sizes + "}")
+              .find("each with twice the channels of the previous one") != std::string::npos);
+  }
   CHECK(refusal_of(R"({"model_type": "modernbert", "num_hidden_layers": 2, "layer_types": ["sliding_attention",
       "full_attention"]})")
             .find("the first layer has a window") != std::string::npos);
