@@ -153,7 +153,8 @@ TEST_CASE("the update of a list takes its measured time, independent of the laye
     CHECK(Estimator(as_before.job()).estimate(serial(4)).time[Part::weight_update].value() == by_layer.value());
     StudySpec spec = simulant.spec();
     spec.assumptions.update = implementation;
-    spec.settings = parse_settings("copies_gradients=no", SettingOrigin::option);  // copies of gradients to messages count as update, too
+    // Copies of gradients to messages count as update, too.
+    spec.settings = parse_settings("copies_gradients=no", SettingOrigin::option);
     const Study study(spec);
     const Explanation explanation = explain(Estimator(study.job()), serial(4));
     CHECK(explanation.estimate.time[Part::weight_update].value() == Approx(measured.value()));
