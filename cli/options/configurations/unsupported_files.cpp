@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "cli/options/configurations/cluster_job.hpp"
+#include "cli/options/configurations/expanded_yaml.hpp"
 #include "cli/options/configurations/recognition.hpp"
 #include "cli/options/configurations/script_arguments.hpp"
 #include "cli/options/configurations/script_text.hpp"
@@ -223,8 +224,14 @@ std::string hint_of_another(const std::string& path) {
   const std::string plain = hint_of(other_plain, text, path);
   if (!plain.empty()) return plain;
   switch (language_of(text, path)) {
-    case ConfigurationLanguage::yaml:
-      return hint_of(other_yaml, '\n' + text, path);
+    case ConfigurationLanguage::yaml: {
+      std::string hint = hint_of(other_yaml, '\n' + text, path);
+      const bool is_one_document = text.find("\n---") == std::string::npos;
+      const bool is_yaml = is_one_document && (path.ends_with(".yaml") || path.ends_with(".yml"));
+      // The second reader allows no aliases, and has an error for all that is invalid.
+      if (hint.empty() && is_yaml && !ExpandedNode::parse(text, path)) static_cast<void>(YamlNode::parse(text, path));
+      return hint;
+    }
     case ConfigurationLanguage::json:
       return hint_of(other_json, text, path);
     case ConfigurationLanguage::script:

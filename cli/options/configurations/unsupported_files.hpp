@@ -21,7 +21,7 @@ void refuse_default_sizes(Configuration& read, const Fact& named);
 /// a file that was not found, because only that file shows the tool.
 void refuse_unrecognized(const Configuration& read, bool is_given);
 /// Returns a hint about a file that is not a configuration of a tool: a file that another command reads, or a script that
-/// launches another script or an unknown program; empty for other files.
+/// launches another script or an unknown program; empty for other files. Throws Error if the file is invalid YAML.
 [[nodiscard]] std::string hint_of_another(const std::string& path);
 
 }  // namespace ddl
