@@ -1,5 +1,3 @@
-#include "calibration/network/benchmarks/bandwidth_matrices.hpp"
-
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -8,6 +6,8 @@
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "calibration/network/benchmarks/readers.hpp"
 
 namespace ddl {
 namespace {

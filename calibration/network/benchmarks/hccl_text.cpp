@@ -1,11 +1,9 @@
-#include "calibration/network/benchmarks/hccl_text.hpp"
-
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "calibration/network/benchmarks/launch_command.hpp"
 #include "calibration/network/benchmarks/nccl_tests.hpp"
+#include "calibration/network/benchmarks/readers.hpp"
 
 namespace ddl {
 namespace {

@@ -1,5 +1,3 @@
-#include "calibration/network/benchmarks/imb_text.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -11,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "calibration/network/benchmarks/readers.hpp"
 #include "core/source_text.hpp"
 
 namespace ddl {

@@ -1,5 +1,3 @@
-#include "calibration/network/benchmarks/nccl_inspector.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -12,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "calibration/network/benchmarks/benchmark_text.hpp"
+#include "calibration/network/benchmarks/readers.hpp"
 #include "calibration/network/benchmarks/repetitions.hpp"
 #include "core/json_cursor.hpp"
 #include "core/source_text.hpp"

@@ -1,5 +1,3 @@
-#include "calibration/network/benchmarks/nccl_tests_text.hpp"
-
 #include <algorithm>
 #include <charconv>
 #include <limits>
@@ -10,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "calibration/network/benchmarks/nccl_tests.hpp"
+#include "calibration/network/benchmarks/readers.hpp"
 
 namespace ddl {
 namespace {

@@ -1,5 +1,3 @@
-#include "calibration/network/benchmarks/nccom_text.hpp"
-
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -7,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "calibration/network/benchmarks/nccl_tests.hpp"
+#include "calibration/network/benchmarks/readers.hpp"
 
 namespace ddl {
 namespace {

@@ -1,5 +1,3 @@
-#include "calibration/network/benchmarks/osu_text.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -9,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "calibration/network/benchmarks/readers.hpp"
 #include "core/source_text.hpp"
 
 namespace ddl {

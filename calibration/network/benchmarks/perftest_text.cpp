@@ -1,5 +1,3 @@
-#include "calibration/network/benchmarks/perftest_text.hpp"
-
 #include <algorithm>
 #include <optional>
 #include <string_view>
@@ -7,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "calibration/network/benchmarks/readers.hpp"
 #include "core/source_text.hpp"
 
 namespace ddl {

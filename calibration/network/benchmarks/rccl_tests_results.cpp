@@ -1,5 +1,3 @@
-#include "calibration/network/benchmarks/rccl_tests_results.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -7,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "calibration/network/benchmarks/nccl_tests.hpp"
+#include "calibration/network/benchmarks/readers.hpp"
 #include "core/json_source.hpp"
 #include "core/source_text.hpp"
 

@@ -1,5 +1,3 @@
-#include "calibration/network/benchmarks/torch_bench_table.hpp"
-
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -9,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "calibration/network/benchmarks/nccl_tests.hpp"
+#include "calibration/network/benchmarks/readers.hpp"
 #include "core/source_text.hpp"
 
 namespace ddl {

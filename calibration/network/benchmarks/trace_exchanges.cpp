@@ -1,5 +1,3 @@
-#include "calibration/network/benchmarks/trace_exchanges.hpp"
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -15,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "calibration/network/benchmarks/benchmark_text.hpp"
+#include "calibration/network/benchmarks/readers.hpp"
 #include "calibration/network/benchmarks/repetitions.hpp"
 #include "core/json_cursor.hpp"
 #include "core/source_text.hpp"
