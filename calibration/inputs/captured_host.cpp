@@ -4,7 +4,6 @@
 
 #include "calibration/inputs/host_tools/gpu_tools.hpp"
 #include "calibration/inputs/host_tools/host_outputs.hpp"
-#include "calibration/inputs/host_tools/nvidia_links.hpp"
 #include "calibration/inputs/tool_text.hpp"
 
 namespace ddl {

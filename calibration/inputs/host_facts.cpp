@@ -15,7 +15,7 @@
 
 #include "calibration/inputs/captured_host.hpp"
 #include "calibration/inputs/host_tools/gpu_tools.hpp"
-#include "calibration/inputs/host_tools/nvidia_links.hpp"
+#include "calibration/inputs/host_tools/host_outputs.hpp"
 #include "core/error.hpp"
 #include "core/program_output.hpp"
 

@@ -72,16 +72,16 @@ struct PlanChoiceRow {
   std::string_view noun;     ///< noun phrase for a value: `stage of ZeRO`
   int last;                  ///< values are 0 to `last`, the simplest first
   /// Values are written as numbers, and the first value is written as this number. If unset, values are written by name.
-  std::optional<int> first_number;
+  std::optional<int> first_number{};
   bool needs_host = false;  ///< whether values above 0 use host memory; searches try them if nothing fits with value 0
   bool is_searched = true;  ///< whether a search tries all values; otherwise only the user sets the value
   /// If not empty, a value of the choice is a set of these names, such as `core_attn+mlp`.
   std::span<const std::string_view> parts{};
-  bool divides_layers;  ///< whether the choice changes how layers are divided among ranks, or what a layer costs
-  Trade trade;
-  std::optional<int> never_better;  ///< a value that saves neither time nor memory compared with the first value
-  std::string_view beyond_ideal;    ///< text for values above 0 that ParaDL's closed forms do not support; else empty
-  std::string_view separator;       ///< separator before this choice in the text of a plan
+  bool divides_layers = false;  ///< whether the choice changes how layers are divided among ranks, or what a layer costs
+  Trade trade = Trade::open;
+  std::optional<int> never_better{};  ///< a value that saves neither time nor memory compared with the first value
+  std::string_view beyond_ideal{};    ///< text for values above 0 that ParaDL's closed forms do not support; else empty
+  std::string_view separator = ", ";  ///< separator before this choice in the text of a plan
   std::string_view (*name)(int value);
   /// Returns the text for a value in reports: `ZeRO-1`; empty for a value that is not mentioned.
   std::string (*words)(int value);
@@ -92,7 +92,7 @@ struct PlanChoiceRow {
   /// Returns whether a plan of this model may have this value, which is above 0, given the plan's mesh, micro-batches and
   /// other choices. If a value is impossible while all other choices have their first values, it is always impossible; only
   /// shard groups are an exception. If this function is null, every value is possible.
-  bool (*possible)(const ModelFacts& facts, const Plan& plan, int value);
+  bool (*possible)(const ModelFacts& facts, const Plan& plan, int value) = nullptr;
   /// Returns whether the choice makes a difference, given the other choices of a plan. If this
   /// function is null, the choice always makes a difference.
   bool (*counts)(const Plan& plan) = nullptr;

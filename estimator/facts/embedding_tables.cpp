@@ -1,7 +1,7 @@
-#include "estimator/facts/embedding_tables.hpp"
-
 #include <algorithm>
 #include <cstddef>
+
+#include "estimator/facts/passes.hpp"
 
 namespace ddl {
 namespace {

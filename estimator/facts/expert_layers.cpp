@@ -1,8 +1,8 @@
-#include "estimator/facts/expert_layers.hpp"
-
 #include <algorithm>
 #include <numeric>
 #include <vector>
+
+#include "estimator/facts/passes.hpp"
 
 namespace ddl {
 namespace {

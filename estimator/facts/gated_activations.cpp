@@ -1,6 +1,6 @@
-#include "estimator/facts/gated_activations.hpp"
-
 #include <cstddef>
+
+#include "estimator/facts/passes.hpp"
 
 namespace ddl {
 

@@ -6,14 +6,8 @@
 #include <set>
 #include <utility>
 
-#include "estimator/facts/embedding_tables.hpp"
-#include "estimator/facts/expert_layers.hpp"
-#include "estimator/facts/gated_activations.hpp"
-#include "estimator/facts/module_layers.hpp"
-#include "estimator/facts/narrow_copies.hpp"
+#include "estimator/facts/passes.hpp"
 #include "estimator/facts/preconditioners.hpp"
-#include "estimator/facts/recomputed_tensors.hpp"
-#include "estimator/facts/unrecomputed_layers.hpp"
 #include "model_zoo/files/catalogue.hpp"
 #include "model_zoo/network/input_gradient.hpp"
 

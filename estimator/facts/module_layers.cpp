@@ -1,11 +1,11 @@
-#include "estimator/facts/module_layers.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <map>
 #include <string_view>
 #include <vector>
+
+#include "estimator/facts/passes.hpp"
 
 namespace ddl {
 namespace {

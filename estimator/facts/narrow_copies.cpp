@@ -1,8 +1,8 @@
-#include "estimator/facts/narrow_copies.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <vector>
+
+#include "estimator/facts/passes.hpp"
 
 namespace ddl {
 

@@ -1,10 +1,10 @@
-#include "estimator/facts/recomputed_tensors.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <string_view>
 #include <vector>
+
+#include "estimator/facts/passes.hpp"
 
 namespace ddl {
 namespace {

@@ -9,7 +9,6 @@ class Add final : public Operation {
   explicit Add(bool sequence) : sequence_(sequence) {}
 
   std::string_view type() const override { return "add"; }
-  AttributeValues attribute_values() const override { return {}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     require_equal_inputs(inputs, type());
     return inputs.front();
@@ -28,7 +27,6 @@ class Add final : public Operation {
   }
   bool passes_gradient() const override { return true; }
   Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_, .tokens = sequence_}; }
-  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 
  private:
   bool sequence_;

@@ -12,7 +12,6 @@ namespace {
 class Append final : public Operation {
  public:
   std::string_view type() const override { return "append"; }
-  AttributeValues attribute_values() const override { return {}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     if (inputs.size() < 2)
       throw Error(fmt::format("append takes two or more inputs, not {}", inputs.size()),
@@ -38,7 +37,6 @@ class Append final : public Operation {
   }
   /// If each rank has a shard of every input, its output is a shard of the joint sequence, with the tokens in another order.
   Divisible divisible() const override { return {.channelwise = true, .tokens = true}; }
-  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 };
 
 }  // namespace

@@ -23,7 +23,6 @@ class Cast final : public Operation {
     return {.activation_items = items(output) * (1 + (is_mixed(to_) ? 0.5 : 2.0))};
   }
   Divisible divisible() const override { return {.tokens = true}; }
-  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 
  private:
   Precision to_;

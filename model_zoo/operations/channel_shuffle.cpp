@@ -21,7 +21,6 @@ class ChannelShuffle final : public Operation {
   }
   /// Channels move across the whole tensor, so a slice of them is not sufficient.
   Divisible divisible() const override { return {.spatial = !sequence_}; }
-  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 
  private:
   std::int64_t groups_;

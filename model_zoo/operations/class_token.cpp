@@ -43,7 +43,6 @@ class ClassToken final : public Operation {
     return pass == Pass::backward_weight ? reduction_depth({samples, images}) : 1;
   }
   Divisible divisible() const override { return {.channelwise = true}; }
-  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 
  private:
   std::int64_t each_;

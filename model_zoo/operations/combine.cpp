@@ -11,7 +11,6 @@ namespace {
 class Combine final : public Operation {
  public:
   std::string_view type() const override { return "combine"; }
-  AttributeValues attribute_values() const override { return {}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     if (inputs.size() != 2) {
       throw Error(fmt::format("combine takes the output of experts and the router's weights, not {} inputs", inputs.size()),

@@ -12,7 +12,6 @@ class Concat final : public Operation {
   explicit Concat(bool sequence) : sequence_(sequence) {}
 
   std::string_view type() const override { return "concat"; }
-  AttributeValues attribute_values() const override { return {}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     if (inputs.size() < 2)
       throw Error(fmt::format("concat takes two or more inputs, not {}", inputs.size()),
@@ -33,7 +32,6 @@ class Concat final : public Operation {
     return {};
   }
   Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_, .tokens = sequence_}; }
-  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 
  private:
   bool sequence_;

@@ -35,7 +35,6 @@ class Crop final : public Operation {
     const Extents size{.size = output.extent, .rank = size_.rank};
     return {.operation = std::make_shared<Crop>(from, size), .inputs = {inputs.begin(), inputs.end()}};
   }
-  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
   /// Returns a window that gives tiles a sufficient halo. The borders between tiles of the cropped image differ from those
   /// of the whole image by at most the width of the cropped border. A window as wide as both cropped borders plus one
   /// position gives a halo that covers this difference.

@@ -10,7 +10,6 @@ class Elementwise final : public Operation {
   explicit Elementwise(bool sequence) : sequence_(sequence) {}
 
   std::string_view type() const override { return "elementwise"; }
-  AttributeValues attribute_values() const override { return {}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     if (inputs.size() > 1) require_equal_inputs(inputs, type());
     return inputs.front();

@@ -7,16 +7,11 @@ namespace {
 class Flatten final : public Operation {
  public:
   std::string_view type() const override { return "flatten"; }
-  AttributeValues attribute_values() const override { return {}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     return {.channels = only_input(inputs, type()).items()};
   }
-  Work work(Pass /*pass*/, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
-    return {};
-  }
   Divisible divisible() const override { return {.channelwise = true}; }
   bool is_view() const override { return true; }
-  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 };
 
 }  // namespace

@@ -37,7 +37,6 @@ class Gather final : public Operation {
   }
   /// Tokens are not split, because it is not known which tokens a shard reads.
   Divisible divisible() const override { return {.channelwise = true}; }
-  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 
  private:
   std::int64_t tokens_;
@@ -71,7 +70,6 @@ class Scatter final : public Operation {
     return pass == Pass::forward ? reduction_depth({real(inputs.front().positions())}) : 1;
   }
   Divisible divisible() const override { return {.channelwise = true}; }
-  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 
  private:
   std::int64_t tokens_;

@@ -9,14 +9,9 @@ class Identity final : public Operation {
   explicit Identity(bool sequence) : sequence_(sequence) {}
 
   std::string_view type() const override { return "identity"; }
-  AttributeValues attribute_values() const override { return {}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override { return only_input(inputs, type()); }
-  Work work(Pass /*pass*/, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
-    return {};
-  }
   Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_, .tokens = sequence_}; }
   bool is_view() const override { return true; }
-  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 
  private:
   bool sequence_;

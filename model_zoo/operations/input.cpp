@@ -22,11 +22,7 @@ class Input final : public Operation {
     return values;
   }
   TensorShape infer(std::span<const TensorShape> /*inputs*/) const override { return shape_; }
-  Work work(Pass /*pass*/, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
-    return {};
-  }
   Divisible divisible() const override { return {.spatial = shape_.rank > 0 && !shape_.sequence}; }
-  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 
  private:
   TensorShape shape_;

@@ -13,7 +13,6 @@ namespace {
 class Interaction final : public Operation {
  public:
   std::string_view type() const override { return "interaction"; }
-  AttributeValues attribute_values() const override { return {}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     require_equal_inputs(inputs, type());
     TensorShape output = inputs.front();

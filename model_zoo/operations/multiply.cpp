@@ -11,7 +11,6 @@ class Multiply final : public Operation {
   explicit Multiply(bool sequence) : sequence_(sequence) {}
 
   std::string_view type() const override { return "multiply"; }
-  AttributeValues attribute_values() const override { return {}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     if (inputs.size() == 2 && inputs[1].positions() == 1 && inputs[1].channels == inputs[0].channels) return inputs.front();
     if (inputs.size() == 2 && scales_tokens(inputs)) return inputs.front();

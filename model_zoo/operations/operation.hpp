@@ -155,7 +155,7 @@ class Operation {
   /// Returns the beginning of the generated name of a layer without a name: `conv`, `relu`, `fc`.
   [[nodiscard]] virtual std::string_view short_name() const { return type(); }
   /// Returns the attributes with their values, as in a model file, without attributes that have their default value.
-  [[nodiscard]] virtual AttributeValues attribute_values() const = 0;
+  [[nodiscard]] virtual AttributeValues attribute_values() const { return {}; }
   /// Returns the attributes that no split changes. Problems with equal values of these attributes
   /// differ only in sizes, so times can be interpolated between them.
   [[nodiscard]] virtual AttributeValues lasting_values() const { return attribute_values(); }
@@ -188,7 +188,10 @@ class Operation {
   }
   /// Returns the work of one pass on the given (whole or sliced) shapes; all zero for passes that
   /// an operation does not have. The work of `update` follows from the parameters.
-  [[nodiscard]] virtual Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const = 0;
+  [[nodiscard]] virtual Work work(Pass /*pass*/, std::span<const TensorShape> /*inputs*/,
+                                  const TensorShape& /*output*/) const {
+    return {};
+  }
   /// Returns the work of a pass as a list of kernels, which run one after the other. By default, a pass is one kernel. FLOPs
   /// and elements of all kernels, without separate operators and biases, add up to work().
   [[nodiscard]] virtual std::vector<Work> kernels(Pass pass, std::span<const TensorShape> inputs,
@@ -202,7 +205,9 @@ class Operation {
   [[nodiscard]] virtual double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output,
                                      double samples) const;
   [[nodiscard]] virtual Divisible divisible() const = 0;
-  [[nodiscard]] virtual Kept kept(std::span<const TensorShape> inputs, const TensorShape& output) const = 0;
+  [[nodiscard]] virtual Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const {
+    return {};
+  }
   /// The window of an operation along each spatial dimension: extent (dilation included), stride, and padding before. It
   /// determines the halo of a tile. Operations on single positions have 1, 1 and 0. If the output has `spread` times as many
   /// positions as the input, the window is the part of the output to which one position of the input contributes.

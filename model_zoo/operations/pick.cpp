@@ -32,7 +32,6 @@ class Pick final : public Operation {
   }
   /// Tokens are not split, because the number of picked tokens in a shard of the sequence is not known.
   Divisible divisible() const override { return {.channelwise = true}; }
-  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 
  private:
   std::int64_t tokens_;

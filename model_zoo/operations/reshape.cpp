@@ -30,12 +30,8 @@ class Reshape final : public Operation {
     }
     return shape_;
   }
-  Work work(Pass /*pass*/, std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
-    return {};
-  }
   Divisible divisible() const override { return {}; }
   bool is_view() const override { return true; }
-  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 
  private:
   TensorShape shape_;

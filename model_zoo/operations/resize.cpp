@@ -44,7 +44,6 @@ class Resize final : public Operation {
     const Extents size{.size = output.extent, .rank = size_.rank};
     return {.operation = std::make_shared<Resize>(kind_, from, size), .inputs = {inputs.begin(), inputs.end()}};
   }
-  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
   Window window() const override {
     Window window;
     if (!is_multiple()) return window;

@@ -50,7 +50,6 @@ class RotaryEmbedding final : public Operation {
     return {.operation = std::make_shared<RotaryEmbedding>(part(heads_), part(kv_heads_), head_size_, turned_),
             .inputs = {inputs.begin(), inputs.end()}};
   }
-  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 
  private:
   std::int64_t heads_, kv_heads_, head_size_, turned_;

@@ -29,7 +29,6 @@ class Select final : public Operation {
     return {};
   }
   Divisible divisible() const override { return {.channelwise = true}; }
-  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 
  private:
   std::string_view token_;

@@ -13,7 +13,6 @@ class Shift final : public Operation {
   explicit Shift(bool sequence) : sequence_(sequence) {}
 
   std::string_view type() const override { return "shift"; }
-  AttributeValues attribute_values() const override { return {}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     if (inputs.size() != 2) {
       throw Error(fmt::format("shift takes two inputs, not {}", inputs.size()),
@@ -37,7 +36,6 @@ class Shift final : public Operation {
     return pass == Pass::backward_data ? reduction_depth({real(output.positions())}) : 1;
   }
   Divisible divisible() const override { return {.channelwise = true, .spatial = !sequence_, .tokens = sequence_}; }
-  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 
  private:
   bool sequence_;

@@ -58,7 +58,6 @@ class Slice final : public Operation {
     local.operation = std::make_shared<Slice>(settings);
     return local;
   }
-  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 
  private:
   Settings s_;

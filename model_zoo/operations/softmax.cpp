@@ -7,7 +7,6 @@ namespace {
 class Softmax final : public Operation {
  public:
   std::string_view type() const override { return "softmax"; }
-  AttributeValues attribute_values() const override { return {}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override { return only_input(inputs, type()); }
   Work work(Pass pass, std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
     if (pass == Pass::forward)

@@ -33,7 +33,6 @@ class SpaceToDepth final : public Operation {
   }
   Divisible divisible() const override { return {.channelwise = true, .spatial = true}; }
   Window window() const override { return {.size = block_.size, .stride = block_.size}; }
-  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override { return {}; }
 
  private:
   Extents block_;

@@ -1,4 +1,3 @@
-#include "calibration/inputs/host_tools/keyed_lines.hpp"
 #include "calibration/inputs/host_tools/tools.hpp"
 
 namespace ddl {

@@ -1,7 +1,6 @@
-#include "calibration/inputs/host_tools/keyed_lines.hpp"
-
 #include <utility>
 
+#include "calibration/inputs/host_tools/tools.hpp"
 #include "calibration/inputs/tool_text.hpp"
 
 namespace ddl {

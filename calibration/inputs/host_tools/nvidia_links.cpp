@@ -1,10 +1,9 @@
-#include "calibration/inputs/host_tools/nvidia_links.hpp"
-
 #include <algorithm>
 #include <chrono>
 #include <string>
 #include <vector>
 
+#include "calibration/inputs/host_tools/host_outputs.hpp"
 #include "calibration/inputs/tool_text.hpp"
 #include "core/program_output.hpp"
 

@@ -1,9 +1,8 @@
-#include "calibration/inputs/host_tools/pci_devices.hpp"
-
 #include <map>
 #include <string>
 
 #include "calibration/files/bundled_files.hpp"
+#include "calibration/inputs/host_tools/tools.hpp"
 #include "core/lower_case.hpp"
 #include "core/yaml_node.hpp"
 

@@ -1,4 +1,3 @@
-#include "calibration/inputs/host_tools/pci_devices.hpp"
 #include "calibration/inputs/host_tools/tools.hpp"
 #include "calibration/inputs/tool_text.hpp"
 #include "core/lower_case.hpp"

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string_view>
+
 #include "calibration/inputs/host_tools/gpu_list.hpp"
 
 namespace ddl {
@@ -21,5 +23,12 @@ namespace ddl {
 [[nodiscard]] std::optional<DetectedGpus> gpus_of_collect_env(const ToolLines& lines);
 [[nodiscard]] std::optional<DetectedGpus> gpus_of_lspci(const ToolLines& lines);
 [[nodiscard]] std::optional<DetectedGpus> gpus_of_slurm(const ToolLines& lines);
+
+/// The text after the first `key:` of each line, as amd-smi and xpu-smi print it, and the memory that follows a name. The
+/// number of a GPU stands in the line `GPU: 0`, or before its name; if it comes again, another host begins.
+[[nodiscard]] ListedGpus keyed_lines(const ToolLines& lines, std::string_view key, std::string_view memory_key);
+
+/// The name of the device with this PCI number, such as `0x74a1`; empty if calibration/devices/pci-numbers.yaml lacks it.
+[[nodiscard]] std::string_view device_of_pci_number(std::string_view number);
 
 }  // namespace ddl

@@ -1,13 +1,10 @@
-#include "calibration/network/benchmarks/bandwidth_matrices.hpp"
-
 #include <algorithm>
 #include <map>
-#include <optional>
-#include <set>
 #include <string_view>
 #include <utility>
 
-#include <fmt/format.h>
+
+#include "calibration/network/benchmarks/readers.hpp"
 
 namespace ddl {
 namespace {
@@ -41,20 +38,11 @@ void add_matrix(const BenchmarkText& text, std::size_t at, double bytes, Exchang
 
 ExchangeSeries copies_between_gpus(const BenchmarkText& text, const AskedFacts& asked, std::vector<std::string>& warnings,
                                    std::string tool, double window) {
-  const PlacedError error = [&](const std::string& message, const std::string& hint) {
-    return text.error(0, message, hint);
-  };
+  const PlacedError error = errors_at(text, 0);
   const ExchangeFacts stated{.operation = Collective::point_to_point, .ranks = 2, .nodes = 1};
-  const ExchangeFacts facts = settle(stated, asked, error, warnings);
-  ExchangeSeries series;
-  series.operation = Collective::point_to_point;
+  ExchangeSeries series = series_with(settle(stated, asked, error, warnings), std::move(tool), text.origin());
   series.pattern = ExchangePattern::one_way;
   series.window = window;
-  series.ranks = facts.ranks;
-  series.nodes = facts.nodes;
-  series.level = facts.level;
-  series.tool = std::move(tool);
-  series.file = text.origin();
   return series;
 }
 
@@ -142,35 +130,28 @@ std::vector<ExchangeSeries> read_mpi_graph(const BenchmarkText& text, const Aske
   }
   int most = 1;
   for (const auto& [host, ranks] : graph.ranks_of_hosts) most = std::max(most, ranks);
-  const PlacedError error = [&](const std::string& message, const std::string& hint) {
-    return text.error(0, message, hint);
-  };
+  const PlacedError error = errors_at(text, 0);
   std::vector<ExchangeSeries> all;
   for (const bool inside : {true, false}) {
     if (inside && most > 2) continue;  // several pairs of a host at once
-    ExchangeSeries series;
+    std::vector<MeasuredExchange> rows;
     for (const auto& [host, cells] : graph.rows) {
       for (std::size_t column = 0; column < std::min(cells.size(), graph.hosts.size()); ++column) {
         if ((graph.hosts[column] == host) != inside) continue;
         const double rate = text.number(cells[column], "bandwidth") * 0x1p20;
         if (rate <= 0 || graph.bytes / rate > 1e6) continue;  // a rank does not send to itself
-        series.rows.push_back({.message = Bytes(graph.bytes), .time = Seconds(graph.bytes / rate)});
+        rows.push_back({.message = Bytes(graph.bytes), .time = Seconds(graph.bytes / rate)});
       }
     }
-    if (series.rows.empty()) continue;
+    if (rows.empty()) continue;
     const int pairs = inside ? 1 : most;
     const ExchangeFacts stated{
         .operation = Collective::point_to_point, .ranks = 2 * pairs, .nodes = inside ? 1 : 2, .level = {}, .library = {}};
-    const ExchangeFacts facts = settle(stated, asked, error, warnings);
-    series.operation = Collective::point_to_point;
+    ExchangeSeries series = series_with(settle(stated, asked, error, warnings), "mpiGraph", text.origin());
     series.pattern = ExchangePattern::both_ways;
     series.window = std::max(2.0, graph.window);
     series.pairs = pairs;
-    series.ranks = facts.ranks;
-    series.nodes = facts.nodes;
-    series.level = facts.level;
-    series.tool = "mpiGraph";
-    series.file = text.origin();
+    series.rows = std::move(rows);
     all.push_back(std::move(series));
   }
   if (all.empty()) throw error("no bandwidth of this matrix is above zero", "use the whole output of mpiGraph");

@@ -34,6 +34,20 @@ std::vector<BenchmarkWord> BenchmarkLine::words_of_comment() const {
   return words_from(text.substr(sign + 1), offset + sign + 1);
 }
 
+std::vector<BenchmarkWord> BenchmarkLine::cells(char separator) const {
+  constexpr std::string_view gaps = " \t";
+  std::vector<BenchmarkWord> cells;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(separator, at), text.size());
+    const std::size_t first = std::min(text.find_first_not_of(gaps, at), end);
+    std::size_t last = end;
+    while (last > first && gaps.find(text[last - 1]) != std::string_view::npos) --last;
+    cells.push_back({text.substr(first, last - first), offset + first});
+    at = end + 1;
+  }
+  return cells;
+}
+
 std::vector<std::string_view> BenchmarkLine::columns() const {
   std::vector<std::string_view> names;
   std::size_t end = 0;
@@ -103,6 +117,12 @@ double BenchmarkText::number(const BenchmarkWord& word, std::string_view what) c
 void BenchmarkText::refuse_cut_row(const BenchmarkLine& line, const BenchmarkLine& before) const {
   if (line.ended || line.text.size() >= before.text.size()) return;
   throw error(line.offset + line.text.size(), "the file ends inside this row", "it was truncated: use the whole output");
+}
+
+void BenchmarkText::refuse_other_cells(const BenchmarkLine& line, std::size_t cells, std::size_t columns) const {
+  if (cells == columns) return;
+  throw error(line.offset + line.text.size(),
+              fmt::format("this row has {} cells, but the table has {} columns", cells, columns), "use the whole output");
 }
 
 bool is_digits(std::string_view word) {

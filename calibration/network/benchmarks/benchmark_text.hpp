@@ -31,6 +31,8 @@ struct BenchmarkLine {
   [[nodiscard]] std::vector<BenchmarkWord> words() const;
   /// The names of columns in a header, which two or more blanks separate. One blank is part of a name.
   [[nodiscard]] std::vector<std::string_view> columns() const;
+  /// The texts between separators, without blanks around them.
+  [[nodiscard]] std::vector<BenchmarkWord> cells(char separator) const;
   /// The words after the '#' of a comment, if the line starts with one.
   [[nodiscard]] std::vector<BenchmarkWord> words_of_comment() const;
 };
@@ -57,6 +59,8 @@ class BenchmarkText {
   /// Throws Error if the last line has no line break and is shorter than the previous row. Benchmarks align their columns to
   /// the right, so a shorter line is truncated.
   void refuse_cut_row(const BenchmarkLine& line, const BenchmarkLine& before) const;
+  /// Throws Error that points to the end of a row unless it has as many cells as the table has columns.
+  void refuse_other_cells(const BenchmarkLine& line, std::size_t cells, std::size_t columns) const;
 
  private:
   BenchmarkText() = default;

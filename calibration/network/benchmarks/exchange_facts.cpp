@@ -186,4 +186,15 @@ ExchangeFacts settle(const ExchangeFacts& stated, const AskedFacts& asked, const
   return facts;
 }
 
+ExchangeSeries series_with(const ExchangeFacts& facts, std::string tool, std::string file) {
+  ExchangeSeries series;
+  series.operation = *facts.operation;
+  series.ranks = facts.ranks;
+  series.nodes = facts.nodes;
+  series.level = facts.level;
+  series.tool = std::move(tool);
+  series.file = std::move(file);
+  return series;
+}
+
 }  // namespace ddl

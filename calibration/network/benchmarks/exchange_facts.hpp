@@ -56,11 +56,18 @@ inline constexpr EnumNames<NetworkLevel> enum_names<NetworkLevel>{"node", "betwe
 
 /// Creates an error with a position in the current file, from a message and a hint.
 using PlacedError = std::function<Error(const std::string& message, const std::string& hint)>;
+/// Errors at a position of a BenchmarkText or a SourceText, which must outlive them.
+template <class Text>
+[[nodiscard]] PlacedError errors_at(const Text& text, std::size_t offset) {
+  return [&text, offset](const std::string& message, const std::string& hint) { return text.error(offset, message, hint); };
+}
 
 /// Combines the facts in the file with the facts from the user. A fact from the user is used if the file does not state it.
 /// The level follows from the number of nodes. Throws Error if the file contradicts a fact that the user gave for this file,
 /// if facts contradict each other, or if the operation is unknown. Warns of facts that remain unknown.
 [[nodiscard]] ExchangeFacts settle(const ExchangeFacts& stated, const AskedFacts& asked, const PlacedError& error,
                                    std::vector<std::string>& warnings);
+/// A series without rows, with settled facts. `tool`: name and version of the benchmark.
+[[nodiscard]] ExchangeSeries series_with(const ExchangeFacts& facts, std::string tool, std::string file);
 
 }  // namespace ddl

@@ -5,22 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "calibration/network/benchmarks/bandwidth_matrices.hpp"
 #include "calibration/network/benchmarks/benchmark_text.hpp"
-#include "calibration/network/benchmarks/hccl_text.hpp"
-#include "calibration/network/benchmarks/imb_text.hpp"
-#include "calibration/network/benchmarks/launch_command.hpp"
-#include "calibration/network/benchmarks/nccl_inspector.hpp"
-#include "calibration/network/benchmarks/nccl_tests_json.hpp"
-#include "calibration/network/benchmarks/nccl_tests_text.hpp"
-#include "calibration/network/benchmarks/nccom_text.hpp"
-#include "calibration/network/benchmarks/osu_text.hpp"
-#include "calibration/network/benchmarks/perftest_text.hpp"
-#include "calibration/network/benchmarks/rccl_tests_results.hpp"
+#include "calibration/network/benchmarks/readers.hpp"
 #include "calibration/network/benchmarks/repetitions.hpp"
-#include "calibration/network/benchmarks/torch_bench_table.hpp"
-#include "calibration/network/benchmarks/trace_exchanges.hpp"
-#include "calibration/network/benchmarks/unread_output.hpp"
 #include "core/gzip.hpp"
 #include "core/source_text.hpp"
 #include "profiler/importers/trace_events.hpp"

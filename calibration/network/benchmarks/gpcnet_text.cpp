@@ -18,21 +18,10 @@ namespace {
 constexpr std::string_view gpcnet_title = "NetworkLoad Tests v";
 constexpr std::string_view gpcnet_pattern = "RR Two-sided BW+Sync";
 
-/// The cells of `| name | 1.0 | 2.0 |`, without blanks around them.
+/// The cells of `| name | 1.0 | 2.0 |`: between the first and the last bar.
 std::vector<BenchmarkWord> gpcnet_cells(const BenchmarkLine& line) {
-  constexpr std::string_view blanks = " \t";
-  std::vector<BenchmarkWord> cells;
-  std::size_t at = line.text.find('|');
-  while (at != std::string_view::npos) {
-    const std::size_t end = line.text.find('|', at + 1);
-    if (end == std::string_view::npos) break;
-    const std::size_t first = std::min(line.text.find_first_not_of(blanks, at + 1), end);
-    std::size_t last = end;
-    while (last > first && blanks.find(line.text[last - 1]) != std::string_view::npos) --last;
-    cells.push_back({line.text.substr(first, last - first), line.offset + first});
-    at = end;
-  }
-  return cells;
+  const std::vector<BenchmarkWord> parts = line.cells('|');
+  return parts.size() < 3 ? std::vector<BenchmarkWord>{} : std::vector<BenchmarkWord>(parts.begin() + 1, parts.end() - 1);
 }
 
 /// The mean and the 99th percentile of the pattern's bandwidth in one table.

@@ -1,11 +1,9 @@
-#include "calibration/network/benchmarks/hccl_text.hpp"
-
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "calibration/network/benchmarks/launch_command.hpp"
 #include "calibration/network/benchmarks/nccl_tests.hpp"
+#include "calibration/network/benchmarks/readers.hpp"
 
 namespace ddl {
 namespace {
@@ -26,10 +24,7 @@ std::vector<BenchmarkWord> hccl_cells(const BenchmarkLine& line) {
 
 NcclRow hccl_row(const BenchmarkText& text, const BenchmarkLine& line, const std::vector<BenchmarkWord>& cells) {
   constexpr std::size_t columns = 4;  // of the header; the last one has the result of the check
-  if (cells.size() < columns - 1)
-    throw text.error(line.offset + line.text.size(),
-                     fmt::format("this row has {} cells, but the table has {} columns", cells.size(), columns),
-                     "use the whole output");
+  if (cells.size() < columns - 1) text.refuse_other_cells(line, cells.size(), columns);
   NcclTime time{.microseconds = text.number(cells[1], "time in microseconds")};
   time.wrong = cells.size() >= columns && cells[columns - 1].text == "failed";
   NcclRow row{.size = text.number(cells[0], "number of bytes"), .line = line.number};

@@ -1,5 +1,3 @@
-#include "calibration/network/benchmarks/imb_text.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -11,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "calibration/network/benchmarks/readers.hpp"
 #include "core/source_text.hpp"
 
 namespace ddl {
@@ -127,21 +126,13 @@ class ImbReader {
     stated.operation = benchmark_->operation;
     stated.program = "IMB";
     if (ranks_ && *ranks_ >= 1 && *ranks_ <= most_exchange_ranks) stated.ranks = static_cast<int>(*ranks_);
-    const PlacedError error = [&](const std::string& message, const std::string& hint) {
-      return text_.error(title_->offset, message, hint);
-    };
+    const PlacedError error = errors_at(text_, title_->offset);
     const ExchangeFacts facts = settle(stated, asked_, error, warnings_);
     if (benchmark_->of_part && !facts.ranks)
       throw error("sizes are per rank here, but the number of ranks is not stated", "give it with --ranks");
-    current_ = {};
-    current_.operation = benchmark_->operation;
+    current_ = series_with(facts, tool_.empty() ? "Intel MPI Benchmarks" : tool_, text_.origin());
     current_.pattern = benchmark_->pattern;
     current_.window = rate_ ? imb_window : 1;
-    current_.ranks = facts.ranks;
-    current_.nodes = facts.nodes;
-    current_.level = facts.level;
-    current_.tool = tool_.empty() ? "Intel MPI Benchmarks" : tool_;
-    current_.file = text_.origin();
   }
 
   [[nodiscard]] std::optional<std::size_t> column(std::string_view name) const {
@@ -155,11 +146,7 @@ class ImbReader {
     if (columns_.empty()) return;
     // A size that takes too long, or too much memory, has a reason in place of its times.
     if (words.size() > 1 && !is_digits(words[1].text)) return;
-    if (words.size() != columns_.size()) {
-      throw text_.error(line.offset + line.text.size(),
-                        fmt::format("this row has {} cells, but the table has {} columns", words.size(), columns_.size()),
-                        "use the whole output");
-    }
+    text_.refuse_other_cells(line, words.size(), columns_.size());
     if (last_row_ != nullptr) text_.refuse_cut_row(line, *last_row_);
     last_row_ = &line;
     const double size = text_.number(words[0], "number of bytes");

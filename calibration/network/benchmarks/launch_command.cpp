@@ -1,5 +1,3 @@
-#include "calibration/network/benchmarks/launch_command.hpp"
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -7,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "calibration/network/benchmarks/hccl_text.hpp"
 #include "calibration/network/benchmarks/nccl_tests.hpp"
+#include "calibration/network/benchmarks/readers.hpp"
 
 namespace ddl {
 namespace {

@@ -1,5 +1,3 @@
-#include "calibration/network/benchmarks/nccl_inspector.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -12,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "calibration/network/benchmarks/benchmark_text.hpp"
+#include "calibration/network/benchmarks/readers.hpp"
 #include "calibration/network/benchmarks/repetitions.hpp"
 #include "core/json_cursor.hpp"
 #include "core/source_text.hpp"
@@ -253,16 +252,8 @@ class InspectorReader {
       ExchangeFacts stated{.operation = key.operation, .ranks = key.ranks};
       if (key.nodes > 0) stated.nodes = key.nodes;
       const std::size_t offset = offsets.at(key);
-      const PlacedError error = [&](const std::string& message, const std::string& hint) {
-        return source_.error(offset, message, hint);
-      };
-      const ExchangeFacts facts = settle(stated, asked_, error, warnings_);
-      ExchangeSeries series{.operation = *facts.operation,
-                            .ranks = facts.ranks,
-                            .nodes = facts.nodes,
-                            .level = facts.level,
-                            .tool = "NCCL Inspector",
-                            .file = source_.origin()};
+      const PlacedError error = errors_at(source_, offset);
+      ExchangeSeries series = series_with(settle(stated, asked_, error, warnings_), "NCCL Inspector", source_.origin());
       const std::size_t line = static_cast<std::size_t>(source_.place(offset).line);
       for (const auto& [bytes, seconds] : by_size) {
         for (const double each : few_repetitions(seconds)) {

@@ -331,16 +331,10 @@ ExchangeSeries series_of(const NcclRun& run, const std::string& file, const Aske
   refuse_other_ranks(run, facts, error);
 
   refuse_broken_list(run, error);
-  ExchangeSeries series;
-  series.operation = *facts.operation;
+  ExchangeSeries series = series_with(facts, run.tool, file);
   // In sendrecv, each rank sends to the next rank and receives from the previous rank.
   if (series.operation == Collective::point_to_point) series.pattern = ExchangePattern::both_ways;
-  series.ranks = facts.ranks;
-  series.nodes = facts.nodes;
-  series.level = facts.level;
-  series.tool = run.tool;
   series.device = run.ranks.empty() ? run.device : run.ranks.front().device;
-  series.file = file;
   const std::map<double, std::string> algorithms = algorithms_of(run, facts);
   const std::string set = set_algorithm(run, series.operation);
   std::size_t empty = 0, wrong = 0;

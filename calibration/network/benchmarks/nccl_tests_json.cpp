@@ -1,5 +1,3 @@
-#include "calibration/network/benchmarks/nccl_tests_json.hpp"
-
 #include <algorithm>
 #include <cstdint>
 #include <utility>
@@ -8,6 +6,7 @@
 
 #include "calibration/network/benchmarks/benchmark_text.hpp"
 #include "calibration/network/benchmarks/nccl_tests.hpp"
+#include "calibration/network/benchmarks/readers.hpp"
 #include "core/json_source.hpp"
 
 namespace ddl {

@@ -1,5 +1,3 @@
-#include "calibration/network/benchmarks/nccl_tests_text.hpp"
-
 #include <algorithm>
 #include <charconv>
 #include <limits>
@@ -10,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "calibration/network/benchmarks/nccl_tests.hpp"
+#include "calibration/network/benchmarks/readers.hpp"
 
 namespace ddl {
 namespace {
@@ -276,9 +275,7 @@ class NcclTextReader {
 
   void end_table() {
     if (header_ == nullptr) return;
-    const PlacedError error = [this](const std::string& message, const std::string& hint) {
-      return text_.error(header_->offset, message, hint);
-    };
+    const PlacedError error = errors_at(text_, header_->offset);
     refuse_broken_list(run_, error);
     if (!begun_.empty()) {
       throw text_.error(begun_.front().offset, "this row does not continue after NCCL's log",

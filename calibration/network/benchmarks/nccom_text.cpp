@@ -1,12 +1,10 @@
-#include "calibration/network/benchmarks/nccom_text.hpp"
-
 #include <optional>
 #include <string_view>
 #include <utility>
 
-#include <fmt/format.h>
 
 #include "calibration/network/benchmarks/nccl_tests.hpp"
+#include "calibration/network/benchmarks/readers.hpp"
 
 namespace ddl {
 namespace {
@@ -36,9 +34,7 @@ std::vector<ExchangeSeries> read_nccom_text(const BenchmarkText& text, const Ask
   NcclRun run;
   const auto end_table = [&] {
     if (header_line == nullptr) return;
-    const PlacedError error = [&](const std::string& message, const std::string& hint) {
-      return text.error(header_line->offset, message, hint);
-    };
+    const PlacedError error = errors_at(text, header_line->offset);
     if (run.rows.empty()) throw error("no rows follow this header", "the run was aborted: use a complete output");
     series.push_back(series_of(run, text.origin(), asked, error, warnings));
   };
@@ -51,11 +47,7 @@ std::vector<ExchangeSeries> read_nccom_text(const BenchmarkText& text, const Ask
       run = {};
       run.tool = "nccom-test";
     } else if (header_line != nullptr && words.size() > 1 && is_digits(words[0].text) && is_digits(words[1].text)) {
-      if (words.size() != header.size()) {
-        throw text.error(line.offset + line.text.size(),
-                         fmt::format("this row has {} cells, but the table has {} columns", words.size(), header.size()),
-                         "use the whole output");
-      }
+      text.refuse_other_cells(line, words.size(), header.size());
       const std::size_t time_column = nccom_column(header, "time:avg").value_or(*nccom_column(header, "time"));
       NcclTime time{.microseconds = text.number(words[time_column], "time in microseconds")};
       const auto algorithm = nccom_column(header, "algbw"), bus = nccom_column(header, "busbw");

@@ -1,5 +1,3 @@
-#include "calibration/network/benchmarks/osu_text.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -9,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "calibration/network/benchmarks/readers.hpp"
 #include "core/source_text.hpp"
 
 namespace ddl {
@@ -147,25 +146,17 @@ class OsuTextReader {
       stated.ranks = 2;
       warnings_.emplace_back("does not print how many pairs ran: one is assumed; otherwise give ranks=");
     }
-    const PlacedError error = [&](const std::string& message, const std::string& hint) {
-      return text_.error(line.offset, message, hint);
-    };
+    const PlacedError error = errors_at(text_, line.offset);
     const ExchangeFacts facts = settle(stated, asked_, error, warnings_);
     if (benchmark_->of_part && !facts.ranks) {
       throw text_.error(line.offset, "sizes are per rank here, but the number of ranks is not stated",
                         "give it with --ranks, or after the file name: FILE,ranks=4");
     }
-    current_ = {};
-    current_.operation = benchmark_->operation;
+    current_ = series_with(facts, fmt::format("OSU micro-benchmarks {}", title.version), text_.origin());
     current_.pattern = benchmark_->pattern;
-    current_.ranks = facts.ranks;
     if (has_pairs && facts.ranks.value_or(2) % 2 != 0) throw error("pairs need an even number of ranks", "correct ranks=");
     if (has_pairs) current_.pairs = facts.ranks.value_or(2) / 2;
-    current_.nodes = facts.nodes;
-    current_.level = facts.level;
     current_.library = facts.library.value_or("");
-    current_.tool = fmt::format("OSU micro-benchmarks {}", title.version);
-    current_.file = text_.origin();
     if (is_bandwidth()) {
       current_.window = window.value_or(printed.window.value_or(osu_window));
       if (!window && !printed.window)

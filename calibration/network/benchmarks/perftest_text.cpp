@@ -1,5 +1,3 @@
-#include "calibration/network/benchmarks/perftest_text.hpp"
-
 #include <algorithm>
 #include <optional>
 #include <string_view>
@@ -7,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "calibration/network/benchmarks/readers.hpp"
 #include "core/source_text.hpp"
 
 namespace ddl {
@@ -82,22 +81,14 @@ class PerftestReader {
       throw text_.error(line.offset, fmt::format("perftest's '{} Test' is not used: it times a round trip", name_),
                         "supported: ib_write_bw, ib_read_bw, ib_send_bw, ib_write_lat and ib_send_lat");
     }
-    const PlacedError error = [&](const std::string& message, const std::string& hint) {
-      return text_.error(line.offset, message, hint);
-    };
+    const PlacedError error = errors_at(text_, line.offset);
     ExchangeFacts stated;
     stated.operation = Collective::point_to_point;
     stated.ranks = 2;
-    const ExchangeFacts facts = settle(stated, asked_, error, warnings_);
-    ExchangeSeries series;
-    series.operation = Collective::point_to_point;
+    ExchangeSeries series =
+        series_with(settle(stated, asked_, error, warnings_), fmt::format("perftest, {}", name_), text_.origin());
     series.pattern = title.both_ways ? ExchangePattern::both_ways : ExchangePattern::one_way;
     series.window = title.is_latency ? 1 : usual_depth;
-    series.ranks = facts.ranks;
-    series.nodes = facts.nodes;
-    series.level = facts.level;
-    series.tool = fmt::format("perftest, {}", name_);
-    series.file = text_.origin();
     is_latency_ = title.is_latency;
     series_.push_back(std::move(series));
   }
@@ -145,11 +136,7 @@ class PerftestReader {
   }
 
   void add_row(const BenchmarkLine& line, const Words& words) {
-    if (words.size() < columns_.size()) {
-      throw text_.error(line.offset + line.text.size(),
-                        fmt::format("this row has {} cells, but the table has {} columns", words.size(), columns_.size()),
-                        "use the whole output");
-    }
+    text_.refuse_other_cells(line, std::min(words.size(), columns_.size()), columns_.size());
     const double size = text_.number(words[0], "number of bytes");
     const double figure = text_.number(words[*figure_], is_latency_ ? "time in microseconds" : "bandwidth");
     ExchangeSeries& series = series_.back();

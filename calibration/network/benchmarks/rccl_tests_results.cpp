@@ -1,5 +1,3 @@
-#include "calibration/network/benchmarks/rccl_tests_results.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -7,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "calibration/network/benchmarks/nccl_tests.hpp"
+#include "calibration/network/benchmarks/readers.hpp"
 #include "core/json_source.hpp"
 #include "core/source_text.hpp"
 
@@ -134,21 +133,6 @@ class RcclJsonReader {
   JsonSource source_;
 };
 
-/// The cells of a line of CSV, without blanks around them.
-std::vector<BenchmarkWord> csv_cells(const BenchmarkLine& line) {
-  constexpr std::string_view blanks = " \t";
-  std::vector<BenchmarkWord> cells;
-  for (std::size_t at = 0; at <= line.text.size();) {
-    const std::size_t end = std::min(line.text.find(',', at), line.text.size());
-    std::size_t first = std::min(line.text.find_first_not_of(blanks, at), end);
-    std::size_t last = end;
-    while (last > first && blanks.find(line.text[last - 1]) != std::string_view::npos) --last;
-    cells.push_back({line.text.substr(first, last - first), line.offset + first});
-    at = end + 1;
-  }
-  return cells;
-}
-
 }  // namespace
 
 bool is_rccl_json(std::string_view text) {
@@ -178,15 +162,13 @@ std::vector<ExchangeSeries> read_rccl_csv(const BenchmarkText& text, const Asked
   std::size_t header_at = 0;
   for (const BenchmarkLine& line : text.lines()) {
     if (is_rccl_csv_header(line)) {
-      header = csv_cells(line);
+      header = line.cells(',');
       header_at = line.offset;
       continue;
     }
-    const std::vector<BenchmarkWord> cells = csv_cells(line);
+    const std::vector<BenchmarkWord> cells = line.cells(',');
     if (header.empty() || cells.size() < 2 || !is_digits(cells.front().text)) continue;
-    const PlacedError error = [&](const std::string& message, const std::string& hint) {
-      return text.error(line.offset, message, hint);
-    };
+    const PlacedError error = errors_at(text, line.offset);
     if (cells.size() != header.size()) {
       throw error(fmt::format("this row has {} cells, but the table has {} columns", cells.size(), header.size()),
                   "use the whole output");
@@ -209,9 +191,7 @@ std::vector<ExchangeSeries> read_rccl_csv(const BenchmarkText& text, const Asked
         header.back().text == "#wrong" && is_digits(wrong) && wrong.find_first_not_of('0') != std::string_view::npos;
     runs.add(record, line.number, error);
   }
-  const PlacedError error = [&](const std::string& message, const std::string& hint) {
-    return text.error(header_at, message, hint);
-  };
+  const PlacedError error = errors_at(text, header_at);
   return runs.series(text.origin(), asked, error, warnings);
 }
 

@@ -1,5 +1,3 @@
-#include "calibration/network/benchmarks/torch_bench_table.hpp"
-
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -9,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "calibration/network/benchmarks/nccl_tests.hpp"
+#include "calibration/network/benchmarks/readers.hpp"
 #include "core/source_text.hpp"
 
 namespace ddl {
@@ -20,22 +19,12 @@ constexpr std::string_view bench_hint = "use the whole original output of all_re
 /// A time is derived from a bandwidth only if its relative rounding error is at most this.
 constexpr double coarsest_rounding = 0.1;
 
-/// The trimmed cells of a row in Markdown; empty if the line is not a row.
+/// The cells of a row in Markdown; empty if the line is not a row.
 Words cells_of(const BenchmarkLine& line) {
-  constexpr std::string_view blanks = " \t";
-  Words cells;
-  const std::string_view text = line.text;
-  std::size_t at = text.find_first_not_of(blanks);
-  if (at == std::string_view::npos || text[at] != '|') return cells;
-  for (++at; at < text.size();) {
-    const std::size_t end = std::min(text.find('|', at), text.size());
-    const std::size_t first = std::min(text.find_first_not_of(blanks, at), end);
-    std::size_t last = end;
-    while (last > first && blanks.find(text[last - 1]) != std::string_view::npos) --last;
-    // If the row ends in a bar, there is no cell after this bar.
-    if (end < text.size() || last > first) cells.push_back({text.substr(first, last - first), line.offset + first});
-    at = end + 1;
-  }
+  Words cells = line.cells('|');
+  if (cells.size() < 2 || !cells.front().text.empty()) return {};
+  cells.erase(cells.begin());
+  if (cells.back().text.empty()) cells.pop_back();  // behind the last bar
   return cells;
 }
 
@@ -213,9 +202,7 @@ class TorchBenchReader {
   void end_table() {
     if (header_line_ == nullptr) return;
     const BenchmarkLine& header = *std::exchange(header_line_, nullptr);
-    const PlacedError error = [&](const std::string& message, const std::string& hint) {
-      return text_.error(header.offset, message, hint);
-    };
+    const PlacedError error = errors_at(text_, header.offset);
     if (run_.rows.empty()) throw error("no rows follow this header", "the run was aborted: run it again");
     const std::size_t coarse = std::exchange(coarse_, 0);
     if (is_skipped_) return;

@@ -1,5 +1,3 @@
-#include "calibration/network/benchmarks/trace_exchanges.hpp"
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -15,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "calibration/network/benchmarks/benchmark_text.hpp"
+#include "calibration/network/benchmarks/readers.hpp"
 #include "calibration/network/benchmarks/repetitions.hpp"
 #include "core/json_cursor.hpp"
 #include "core/source_text.hpp"
@@ -314,9 +313,7 @@ std::vector<ExchangeSeries> TraceExchangeReader::series() {
   };
   std::map<std::tuple<Collective, int, int, int>, Settled> settled;
   for (auto& [key, times] : times_) {
-    const PlacedError error = [&](const std::string& message, const std::string& hint) {
-      return source_.error(times.offset, message, hint);
-    };
+    const PlacedError error = errors_at(source_, times.offset);
     const AskedFacts asked = asked_of(key);
     const ExchangeFacts facts = settle({.operation = key.operation, .ranks = key.ranks}, asked, error, warnings_);
     const int level = facts.level ? 1 + static_cast<int>(*facts.level) : 0;
@@ -332,13 +329,9 @@ std::vector<ExchangeSeries> TraceExchangeReader::series() {
   }
   std::vector<ExchangeSeries> found;
   for (const auto& [key, each] : settled) {
-    ExchangeSeries series{.operation = *each.facts.operation,
-                          .ranks = each.facts.ranks,
-                          .nodes = each.facts.nodes,
-                          .level = each.facts.level,
-                          .tool = nccl_.empty() ? "PyTorch trace" : fmt::format("PyTorch trace, NCCL {}", nccl_),
-                          .device = device_,
-                          .file = source_.origin()};
+    ExchangeSeries series = series_with(
+        each.facts, nccl_.empty() ? "PyTorch trace" : fmt::format("PyTorch trace, NCCL {}", nccl_), source_.origin());
+    series.device = device_;
     const auto line = static_cast<std::size_t>(source_.place(each.times.offset).line);
     for (const auto& [bytes, seconds] : each.times.by_size) {
       for (const double time : few_repetitions(seconds)) {

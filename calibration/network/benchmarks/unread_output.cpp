@@ -1,9 +1,9 @@
-#include "calibration/network/benchmarks/unread_output.hpp"
-
 #include <array>
 #include <string_view>
 
 #include <fmt/format.h>
+
+#include "calibration/network/benchmarks/readers.hpp"
 
 namespace ddl {
 namespace {
