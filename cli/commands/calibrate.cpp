@@ -35,6 +35,7 @@
 #include "cli/options/option_value.hpp"
 #include "cli/options/study_options.hpp"
 #include "core/error.hpp"
+#include "core/find.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 #include "core/version.hpp"
@@ -152,7 +153,7 @@ using FileWarnings = std::vector<std::pair<std::string, std::vector<std::string>
 
 void add_warnings(FileWarnings& said, const std::string& file, const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) {
-    auto same = std::find_if(said.begin(), said.end(), [&](const auto& each) { return each.first == warning; });
+    auto same = std::ranges::find_if(said, [&](const auto& each) { return each.first == warning; });
     if (same == said.end()) same = said.insert(said.end(), {warning, {}});
     if (same->second.empty() || same->second.back() != file) same->second.push_back(file);
   }
@@ -202,8 +203,8 @@ std::vector<std::string> plot_paths(const std::string& path, std::size_t fits) {
 
 bool misses_tolerance(const FitRequest& asked, const std::vector<ExchangeFit>& fits) {
   if (!asked.tolerance) return false;
-  return std::any_of(fits.begin(), fits.end(), [&](const ExchangeFit& fit) {
-    return !fit.refusal.empty() || std::any_of(fit.ranges.begin(), fit.ranges.end(), [&](const FitRange& range) {
+  return std::ranges::any_of(fits, [&](const ExchangeFit& fit) {
+    return !fit.refusal.empty() || std::ranges::any_of(fit.ranges, [&](const FitRange& range) {
       return !(range.median_residual <= *asked.tolerance);
     });
   });
@@ -211,7 +212,7 @@ bool misses_tolerance(const FitRequest& asked, const std::vector<ExchangeFit>& f
 
 /// Throws Error if no series could be fitted.
 void require_fits(const std::vector<ExchangeFit>& fits, const std::vector<ExchangeSeries>& series) {
-  if (std::any_of(fits.begin(), fits.end(), [](const ExchangeFit& fit) { return fit.refusal.empty(); })) return;
+  if (std::ranges::any_of(fits, [](const ExchangeFit& fit) { return fit.refusal.empty(); })) return;
   for (const ExchangeFit& fit : fits) {
     throw Error(fmt::format("{}: no fit: {}", fit.series.empty() ? "" : series[fit.series.front()].file, fit.refusal),
                 fit.what_to_measure);
@@ -477,11 +478,10 @@ void add_calibrate(const Command& program, Request& request) {
 
 std::vector<std::string> with_calibrate_command(std::vector<std::string> words) {
   constexpr std::array<std::string_view, 7> said{"network", "live", "runs", "kernels", "intervals", "-h", "--help"};
-  if (words.size() < 2 || words[0] != "calibrate" || std::find(said.begin(), said.end(), words[1]) != said.end())
-    return words;
+  if (words.size() < 2 || words[0] != "calibrate" || contains(said, words[1])) return words;
   const auto find = [&](const std::string& option) {
-    return std::find_if(words.begin(), words.end(),
-                        [&](const std::string& word) { return word == option || word.starts_with(option + "="); });
+    return std::ranges::find_if(words,
+                                [&](const std::string& word) { return word == option || word.starts_with(option + "="); });
   };
   const auto has = [&](const char* option) { return find(option) != words.end(); };
   std::string command = has("--mpi") || has("--nccl") || has("--simulated") ? "live" : "network";

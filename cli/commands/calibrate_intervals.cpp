@@ -81,7 +81,7 @@ Document intervals_document(const TimeErrorsFile& file) {
     document.line(fmt::format("with factors fitted to runs on fewer devices: {} of {} runs are covered",
                               whole_percent(file.beyond_held), with_thousands(file.beyond_runs)));
   }
-  if (std::any_of(file.groups.begin(), file.groups.end(), [](const auto& groups) { return !groups.empty(); }))
+  if (std::ranges::any_of(file.groups, [](const auto& groups) { return !groups.empty(); }))
     document.apart(groups_table(file));
   Table table(
       {words("set"), figures("runs"), figures("held"), figures("covered, held out"), figures("from"), figures("to")});

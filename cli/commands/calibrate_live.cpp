@@ -162,9 +162,8 @@ void require_network(const LiveRequest& request, const LiveOutputs& outputs, con
     if (path.empty() || option == "--osu") continue;
     throw Error(fmt::format("{}: cannot write into {}", alone, quote_path(path)), std::string(several));
   }
-  const bool is_collective = std::any_of(plan.operations.begin(), plan.operations.end(), [](SweepOperation operation) {
-    return kind_of(operation).pattern == ExchangePattern::collective;
-  });
+  const bool is_collective = std::ranges::any_of(
+      plan.operations, [](SweepOperation operation) { return kind_of(operation).pattern == ExchangePattern::collective; });
   if (!is_collective && !plan.overlap) {
     throw Error(fmt::format("--measure {} needs several ranks, but there is only one", request.measure),
                 std::string(several));
@@ -190,7 +189,7 @@ NamedLoad load_for(const LiveRequest& request) {
 
 std::string where_of(Transport& transport) {
   const std::vector<int>& nodes = transport.nodes();
-  const int count = 1 + *std::max_element(nodes.begin(), nodes.end());
+  const int count = 1 + *std::ranges::max_element(nodes);
   std::string details;
   for (const auto& [key, value] : transport.details()) {
     const bool speaks_for_itself = key == "library" || key == "device";

@@ -35,7 +35,7 @@ struct CheckRequest {
 };
 
 Report check(CheckRequest options) {
-  options.check.has_configurations = std::any_of(options.files.begin(), options.files.end(), is_configuration);
+  options.check.has_configurations = std::ranges::any_of(options.files, is_configuration);
   auto checks = std::make_shared<std::vector<JobCheck>>();
   Report report;
   const Interrupt interrupt;  // Ctrl-C ends searches for changes, and verdicts are printed

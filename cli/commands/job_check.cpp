@@ -24,6 +24,7 @@
 #include "cli/report/progress.hpp"
 #include "cli/sentences/sentences.hpp"
 #include "core/error.hpp"
+#include "core/find.hpp"
 #include "core/source_text.hpp"
 #include "core/yaml_node.hpp"
 #include "model_zoo/files/bundled_name.hpp"
@@ -186,9 +187,7 @@ void refuse_unread_files(const Configuration& read) {
 /// Checks the plan of another tool's configuration, with the options on the command line.
 void judge_configuration(JobCheck& check, ConfiguredPlan configured, const CheckOptions& options) {
   const Configuration& read = configured.configuration;
-  const auto is_given = [&](const std::string& option) {
-    return std::find(options.given.begin(), options.given.end(), option) != options.given.end();
-  };
+  const auto is_given = [&](const std::string& option) { return contains(options.given, option); };
   refuse_unread_files(read);
   ConfiguredOptions asked = options_of(read, options.study, options.plan, is_given);
   asked.study.memory = options.memory;
@@ -281,7 +280,7 @@ void refuse_model(const std::string& file) {
   if (std::filesystem::exists(file, unknown) || is_path(file)) return;
   const std::vector<std::string> models = model_names();
   const std::string model = canonical_model_name(file);
-  if (std::find(models.begin(), models.end(), model) == models.end()) return;
+  if (!contains(models, model)) return;
   throw Error(fmt::format("{} is a model, but 'check' takes a job file", quote(file)),
               fmt::format("'ddl-oracle recommend {} --machine h100 --gpus 64 --save-job job.yaml' writes one", model));
 }

@@ -17,6 +17,7 @@
 #include "cli/options/study_options.hpp"
 #include "cli/report/fields.hpp"
 #include "cli/report/figures.hpp"
+#include "core/find.hpp"
 #include "core/lower_case.hpp"
 #include "core/units.hpp"
 
@@ -46,14 +47,14 @@ std::vector<ListedMachine> listed_machines(const ListRequest& asked) {
   for (const std::string& name : machine_names()) {
     MachineSheet sheet = load_machine_sheet(name, KernelTables::left_out);
     const std::string maker = maker_in(sheet.machine.device.name);
-    if (std::find(names.begin(), names.end(), maker) == names.end()) names.push_back(maker);
+    if (!contains(names, maker)) names.push_back(maker);
     const bool is_of_maker = asked.maker.empty() || lower_case(maker) == lower_case(asked.maker);
     is_known |= is_of_maker;
     if (!is_of_maker || (kind && sheet.kind != kind)) continue;
     machines.push_back({name, std::move(sheet)});
   }
   if (!is_known) {
-    std::sort(names.begin(), names.end());
+    std::ranges::sort(names);
     makers.assign(names.begin(), names.end());
     unknown_choice("--vendor", asked.maker, makers);
   }

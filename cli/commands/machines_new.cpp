@@ -150,7 +150,7 @@ std::string machine_with(const DetectedGpus& gpus) {
   for (const std::string& name : machine_names()) {
     const Device device = load_machine(name).device;
     const auto is_same = [&gpus](const std::string& other) { return is_same_gpu(other, gpus.name); };
-    if (!is_same(device.name) && std::none_of(device.profile_names.begin(), device.profile_names.end(), is_same)) continue;
+    if (!is_same(device.name) && std::ranges::none_of(device.profile_names, is_same)) continue;
     if (has_listed_memory(device, gpus)) return name;
     if (first.empty()) first = name;
   }

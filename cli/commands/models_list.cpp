@@ -1,6 +1,5 @@
 #include "cli/commands/models_list.hpp"
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -16,6 +15,7 @@
 #include "cli/report/fields.hpp"
 #include "cli/report/figures.hpp"
 #include "core/error.hpp"
+#include "core/find.hpp"
 #include "core/source_text.hpp"
 #include "core/units.hpp"
 #include "model_zoo/files/catalogue.hpp"
@@ -67,7 +67,7 @@ Table empty_table() {
 
 Report listed_models(const ModelFilters& options) {
   const std::vector<std::string> kinds = model_kinds();
-  if (!options.kind.empty() && std::find(kinds.begin(), kinds.end(), options.kind) == kinds.end()) {
+  if (!options.kind.empty() && !contains(kinds, options.kind)) {
     unknown_choice("--kind", options.kind, {kinds.begin(), kinds.end()});
   }
   const double least = options.larger.empty() ? 0 : parameters_in("--larger", options.larger);

@@ -131,7 +131,7 @@ std::string_view shared_precision(const MixedRequest& asked, const std::vector<N
   for (const NamedGroup& group : named) studies.push_back(load_study(asked, group, nullptr, nullptr));
   for (const auto& each : studies) {
     const auto has_it = [&](const auto& other) { return other->machine().device.peak_at(each->precision()).has_value(); };
-    if (std::all_of(studies.begin(), studies.end(), has_it)) return to_string(each->precision());
+    if (std::ranges::all_of(studies, has_it)) return to_string(each->precision());
   }
   return to_string(studies.front()->precision());
 }

@@ -87,8 +87,7 @@ bool is_good(const Measurement& measured) {
 }
 
 std::string detail(const ProfileHead& head, const std::string& key) {
-  const auto found =
-      std::find_if(head.details.begin(), head.details.end(), [&](const auto& each) { return each.first == key; });
+  const auto found = std::ranges::find_if(head.details, [&](const auto& each) { return each.first == key; });
   return found == head.details.end() ? "" : found->second;
 }
 

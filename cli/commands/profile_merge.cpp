@@ -1,6 +1,5 @@
 #include "profiler/profiles/profile_merge.hpp"
 
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <numeric>
@@ -18,6 +17,7 @@
 #include "cli/options/study_options.hpp"
 #include "cli/report/figures.hpp"
 #include "core/error.hpp"
+#include "core/find.hpp"
 #include "core/source_text.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/model.hpp"
@@ -58,8 +58,7 @@ Report merge(const MergeRequest& asked, const std::string& command) {
   result->steadiness = steadiness_of(profile);
   // If the model comes from a user's file, the profile contains only the name of the model.
   const std::vector<std::string> bundled = model_names();
-  if (std::find(bundled.begin(), bundled.end(), profile.head.model.substr(0, profile.head.model.find('@'))) !=
-      bundled.end()) {
+  if (contains(bundled, profile.head.model.substr(0, profile.head.model.find('@')))) {
     const Model model = load_model(profile.head.model);
     result->sum_checks = sum_checks(profile, model);
     result->splits = split_scalings(profile, model);

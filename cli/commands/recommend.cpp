@@ -39,6 +39,7 @@
 #include "cli/report/steps.hpp"
 #include "cli/sentences/sentences.hpp"
 #include "core/error.hpp"
+#include "core/find.hpp"
 #include "core/source_text.hpp"
 #include "core/units.hpp"
 #include "estimator/explain/explanation.hpp"
@@ -105,8 +106,7 @@ void search_into(RecommendAnswer& answer) {
   for (const auto& [family, zero_stage] : search_options.families) {
     const auto is_said = [own = family](const Estimate& rejected) { return rejected.plan.mesh.family() == own; };
     const auto& known = answer.without_plans;
-    if (can_divide(answer.gpus, family) || std::find(known.begin(), known.end(), family) != known.end() ||
-        std::any_of(answer.result.rejected.begin(), answer.result.rejected.end(), is_said)) {
+    if (can_divide(answer.gpus, family) || contains(known, family) || std::ranges::any_of(answer.result.rejected, is_said)) {
       continue;
     }
     answer.without_plans.push_back(family);
@@ -281,7 +281,7 @@ std::shared_ptr<RecommendAnswer> answer_like(const RecommendOptions& options, co
 /// Throws Error if --price names a device that no requested machine has.
 void check_prices(const RecommendOptions& options) {
   const auto& prices = options.study.prices;
-  if (std::all_of(prices.begin(), prices.end(), [](const DevicePrice& each) { return each.device.empty(); })) return;
+  if (std::ranges::all_of(prices, [](const DevicePrice& each) { return each.device.empty(); })) return;
   std::vector<Machine> machines;
   for (const NamedStudy& each : studies_named(options.study)) machines.push_back(load_machine(each.machine));
   refuse_unused_prices(prices, machines);

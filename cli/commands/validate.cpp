@@ -116,8 +116,8 @@ Document document_of(const Validation& validation, const ValidateOptions& option
     document.line(fmt::format("memory: of {} that ran, {} would be refused (DOES-NOT-FIT), and {} would be AT-RISK",
                               count_text(all.with_verdict, "run"), all.refused, all.at_risk));
   }
-  const auto unpredicted = std::count_if(validation.cases.begin(), validation.cases.end(),
-                                         [](const ValidationCase& one) { return !one.predicted.has_value(); });
+  const auto unpredicted =
+      std::ranges::count_if(validation.cases, [](const ValidationCase& one) { return !one.predicted.has_value(); });
   if (summary.is_taught) {
     document.line(
         fmt::format("accuracy {:.3f} without fitted factors; if these runs were used for fitting, use --leave-one-out",
@@ -258,7 +258,7 @@ Validation validate_as_asked(const std::vector<MeasuredRun>& runs, const Validat
 /// Throws Error if no run has a prediction. The message lists each reason once, with the first run that has this reason.
 void refuse_unpredicted(const std::vector<ValidationCase>& cases) {
   const auto is_predicted = [](const ValidationCase& each) { return each.predicted.has_value(); };
-  if (std::any_of(cases.begin(), cases.end(), is_predicted)) return;
+  if (std::ranges::any_of(cases, is_predicted)) return;
   constexpr std::size_t most_reasons = 5;
   std::map<std::string, std::string> first_of;
   std::vector<std::string> reasons;
@@ -288,7 +288,7 @@ Report run(const ValidateOptions& options) {
   Report report;
   report.warnings = validation->warnings;
   const auto is_step = [](const MeasuredRun& each) { return each.quantity == "iter_total_s"; };
-  if ((options.leave_one_out || options.fit_up_to) && std::none_of(runs.begin(), runs.end(), is_step))
+  if ((options.leave_one_out || options.fit_up_to) && std::ranges::none_of(runs, is_step))
     report.warnings.emplace_back(
         "no factor is fitted: only runs of the quantity iter_total_s can be fitted to, and --where leaves none");
   report.document = document_of(*validation, options);

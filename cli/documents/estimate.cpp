@@ -120,7 +120,7 @@ Json kernel_shares_to_json(const Explanation& explanation) {
 
 std::string between_nodes_text(const Machine& machine, const MeasuredExchanges& measured) {
   const auto& curves = measured.curves();
-  const bool any = std::any_of(curves.begin(), curves.end(), [](const MeasuredCurve& curve) { return curve.nodes > 1; });
+  const bool any = std::ranges::any_of(curves, [](const MeasuredCurve& curve) { return curve.nodes > 1; });
   if (any || machine.levels.size() < 2 || !machine.levels[1].library) return {};
   const LibraryConstants& constants = *machine.levels[1].library;
   return fmt::format("datasheet, at the efficiency of {} published clusters ({})", constants.clusters, constants.fabric);

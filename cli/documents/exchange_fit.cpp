@@ -76,8 +76,8 @@ struct AlgorithmRange {
 std::vector<AlgorithmRange> algorithm_ranges(const ExchangeSeries& series) {
   std::vector<const MeasuredExchange*> rows;
   for (const MeasuredExchange& row : series.rows) rows.push_back(&row);
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const MeasuredExchange* a, const MeasuredExchange* b) { return a->message < b->message; });
+  std::ranges::stable_sort(rows,
+                           [](const MeasuredExchange* a, const MeasuredExchange* b) { return a->message < b->message; });
   std::vector<AlgorithmRange> ranges;
   for (const MeasuredExchange* row : rows) {
     if (ranges.empty() || ranges.back().algorithm != row->algorithm) {
@@ -116,9 +116,8 @@ Table series_table(std::span<const ExchangeSeries> series) {
                essential(figures("ranks")), essential(figures("nodes")), figures("rows"), figures("smallest"),
                figures("largest"), words("device")});
   for (const ExchangeSeries& each : series) {
-    const auto [least, most] =
-        std::minmax_element(each.rows.begin(), each.rows.end(),
-                            [](const MeasuredExchange& a, const MeasuredExchange& b) { return a.message < b.message; });
+    const auto [least, most] = std::ranges::minmax_element(
+        each.rows, [](const MeasuredExchange& a, const MeasuredExchange& b) { return a.message < b.message; });
     table.add({short_name(each.file), std::string(to_string(each.operation)), level_text(each.level),
                counts_text(each.ranks, each.ranks), counts_text(each.nodes, each.nodes), std::to_string(each.rows.size()),
                humanize(least->message), humanize(most->message), each.device.empty() ? "-" : each.device});

@@ -122,7 +122,7 @@ std::optional<std::string> price_citation(const Study& study) {
                       sheet.machine.currency == machine.currency && sheet.machine.rents_nodes == machine.rents_nodes;
   if (!is_own) return std::nullopt;
   const auto is_price = [](const SourcedNumber& number) { return number.key == "price"; };
-  const auto number = std::find_if(sheet.numbers.begin(), sheet.numbers.end(), is_price);
+  const auto number = std::ranges::find_if(sheet.numbers, is_price);
   return number == sheet.numbers.end() ? std::nullopt : std::optional(number->source);
 }
 
@@ -179,7 +179,7 @@ Confidence confidence_of(const Estimate& estimate, const Study& study) {
   const MeasuredExchanges& measured = study.coefficients().exchanges;
   const auto& curves = measured.curves();
   const bool leaves_node = gpus > study.machine().devices_per_node();
-  const bool between = std::any_of(curves.begin(), curves.end(), [](const MeasuredCurve& each) { return each.nodes > 1; });
+  const bool between = std::ranges::any_of(curves, [](const MeasuredCurve& each) { return each.nodes > 1; });
   confidence.sources += measured.empty()          ? "; network: datasheet"
                         : leaves_node && !between ? "; network: measured in a node"
                                                   : "; network: measured";
@@ -263,8 +263,8 @@ void add_headline(Document& document, const Estimate& estimate, const Study& stu
       !layers.empty())
     add_card(document, "Layers", layers);
   if (!estimate.feasible()) {
-    const bool memory_alone = std::all_of(estimate.limits.begin(), estimate.limits.end(),
-                                          [](const Limit& limit) { return limit.kind == Limit::Kind::memory; });
+    const bool memory_alone =
+        std::ranges::all_of(estimate.limits, [](const Limit& limit) { return limit.kind == Limit::Kind::memory; });
     document.add(
         Line{{{memory_alone ? "Does not fit" : "Not possible", true}, {": " + reasons_text(estimate, study.model())}},
              0,

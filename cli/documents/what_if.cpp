@@ -25,8 +25,7 @@ std::string change_text(Seconds now, Seconds then) {
 /// Returns whether a plan has a step: it is possible, or lacks only memory.
 bool has_step(const Estimate& estimate) {
   return estimate.time.step_time() > Seconds{} &&
-         std::all_of(estimate.limits.begin(), estimate.limits.end(),
-                     [](const Limit& limit) { return limit.kind == Limit::Kind::memory; });
+         std::ranges::all_of(estimate.limits, [](const Limit& limit) { return limit.kind == Limit::Kind::memory; });
 }
 
 }  // namespace
@@ -35,7 +34,7 @@ SupposedOutcome supposed_outcome(std::string change, const Plan& plan, const Stu
   SupposedOutcome outcome{.change = std::move(change), .same = estimator.estimate(plan), .bound = {}};
   if (!outcome.same.feasible()) return outcome;
   const std::vector<Finding> findings = findings_of(supposed.job(), outcome.same);
-  const auto bound = std::find_if(findings.begin(), findings.end(), [](const Finding& each) { return each.bounds; });
+  const auto bound = std::ranges::find_if(findings, [](const Finding& each) { return each.bounds; });
   if (bound != findings.end()) outcome.bound = doing_phrase(bound->kind);
   return outcome;
 }
@@ -62,7 +61,7 @@ std::optional<Card> what_if_card(const Estimate& now, const std::vector<Supposed
 
 void add_what_if(Document& document, const Estimate& now, const std::vector<SupposedOutcome>& cases) {
   if (cases.empty()) return;
-  const bool is_searched = std::any_of(cases.begin(), cases.end(), [](const SupposedOutcome& each) { return each.best; });
+  const bool is_searched = std::ranges::any_of(cases, [](const SupposedOutcome& each) { return each.best.has_value(); });
   document.section("What if");
   std::vector<Column> columns{essential(words("change")), essential(figures("step")), essential(figures("change")),
                               words("bound by")};

@@ -66,8 +66,7 @@ std::string_view first_clause(std::string_view text) { return text.substr(0, tex
 const CommandDescription& command_named(const CommandDescription& program, const std::vector<std::string>& path) {
   const CommandDescription* at = &program;
   for (const std::string& name : path) {
-    const auto found = std::find_if(at->commands.begin(), at->commands.end(),
-                                    [&](const CommandDescription& each) { return each.name == name; });
+    const auto found = std::ranges::find_if(at->commands, [&](const CommandDescription& each) { return each.name == name; });
     if (found == at->commands.end()) {
       std::vector<std::string> known;
       for (const CommandDescription& each : at->commands) known.push_back(each.name);
@@ -158,7 +157,7 @@ std::string help_text(const CommandDescription& command, HelpForm form, std::siz
 
 std::string help_asked_for(const CommandDescription& program, const std::vector<std::string>& path) {
   const auto is_command = [&](const CommandDescription& each) { return each.name == path.front(); };
-  if (!path.empty() && std::none_of(program.commands.begin(), program.commands.end(), is_command)) {
+  if (!path.empty() && std::ranges::none_of(program.commands, is_command)) {
     const std::string term = fmt::format("{}", fmt::join(path, " "));
     if (const std::optional<std::string> about = help_about(program, term, help_width())) return *about;
     throw unknown_term(program, term);

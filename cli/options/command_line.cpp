@@ -11,6 +11,7 @@
 #include "cli/options/argument_name.hpp"
 #include "cli/options/usage_error.hpp"
 #include "core/error.hpp"
+#include "core/find.hpp"
 
 namespace ddl {
 
@@ -116,7 +117,7 @@ std::string placeholder_of(const OptionDescription& option) {
   if (option.is_file) return "NAME";
   if (!all.empty()) return all.size() <= most_letters ? all : "NAME";
   const auto is_long = [](const std::string& each) { return each.starts_with("--"); };
-  const auto first = std::find_if(option.names.begin(), option.names.end(), is_long);
+  const auto first = std::ranges::find_if(option.names, is_long);
   std::string name = first == option.names.end() ? option.names.front() : *first;
   name = name.substr(name.rfind('-') + 1);
   for (char& c : name) {
@@ -185,7 +186,7 @@ CommandDescription CommandLine::describe() const { return described(*program_, "
 
 std::optional<std::string> CommandLine::parse(std::vector<std::string> words) {
   if (!words.empty() && words.front() == "help") return help_asked_for(describe(), {words.begin() + 1, words.end()});
-  const auto has_word = [&](const char* word) { return std::find(words.begin(), words.end(), word) != words.end(); };
+  const auto has_word = [&](const char* word) { return contains(words, word); };
   const HelpForm form = has_word("--help-all") ? HelpForm::all : has_word("--help") ? HelpForm::whole : HelpForm::brief;
   std::reverse(words.begin(), words.end());  // the parser requires the words in reverse order
   try {

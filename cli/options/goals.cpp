@@ -25,7 +25,7 @@ std::optional<Money> parse_money(std::string_view text, UnitProblem& problem) {
   skip_blanks();
   // A currency has three capital letters, as in ISO 4217. An M alone, or an M before a currency, means a million.
   const auto is_currency = [](std::string_view word) {
-    return word.size() == 3 && std::all_of(word.begin(), word.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+    return word.size() == 3 && std::ranges::all_of(word, [](char c) { return c >= 'A' && c <= 'Z'; });
   };
   if (!is_currency(unit) && (unit.starts_with('k') || unit.starts_with('K') || unit.starts_with('M'))) {
     money.amount *= unit.front() == 'M' ? 1e6 : 1e3;

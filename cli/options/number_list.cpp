@@ -1,12 +1,12 @@
 #include "cli/options/number_list.hpp"
 
-#include <algorithm>
 #include <charconv>
 
 #include <fmt/format.h>
 
 #include "cli/options/option_value.hpp"
 #include "core/error.hpp"
+#include "core/find.hpp"
 #include "core/source_text.hpp"
 
 namespace ddl {
@@ -26,8 +26,7 @@ std::vector<std::int64_t> parse_number_list(const std::string& option, std::stri
   };
   std::vector<std::int64_t> numbers;
   const auto add = [&](std::int64_t value) {
-    if (std::find(numbers.begin(), numbers.end(), value) != numbers.end())
-      throw Error(fmt::format("{} {} has {} twice", option, quote(text), value), "name it once");
+    if (contains(numbers, value)) throw Error(fmt::format("{} {} has {} twice", option, quote(text), value), "name it once");
     if (numbers.size() == most_list_values)
       throw Error(fmt::format("{} {} has more than {} numbers", option, quote(text), most_list_values), "use fewer");
     numbers.push_back(value);

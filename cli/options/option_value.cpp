@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "core/error.hpp"
+#include "core/find.hpp"
 #include "core/lower_case.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
@@ -63,9 +64,8 @@ constexpr auto choice_hints = std::to_array<ChoiceHint>(
 }  // namespace
 
 void unknown_choice(const std::string& option, const std::string& text, const std::vector<std::string_view>& known) {
-  const auto found = std::find_if(choice_hints.begin(), choice_hints.end(), [&](const ChoiceHint& each) {
-    return each.text == text && std::find(known.begin(), known.end(), each.known) != known.end();
-  });
+  const auto found = std::ranges::find_if(
+      choice_hints, [&](const ChoiceHint& each) { return each.text == text && contains(known, each.known); });
   const bool is_list = text.find(',') != std::string::npos;
   throw Error(fmt::format("{} does not support {}", option, quote(text)),
               found != choice_hints.end() ? std::string(found->hint)

@@ -8,6 +8,7 @@
 
 #include "cli/options/option_value.hpp"
 #include "core/error.hpp"
+#include "core/find.hpp"
 #include "core/lower_case.hpp"
 #include "core/source_text.hpp"
 
@@ -37,7 +38,7 @@ std::string take_currency(std::string_view& text) {
   }
   const auto is_letter = [](char c) { return c >= 'A' && c <= 'Z'; };
   const std::string_view code = text.substr(0, 3);
-  if (code.size() < 3 || !std::all_of(code.begin(), code.end(), is_letter)) return {};
+  if (code.size() < 3 || !std::ranges::all_of(code, is_letter)) return {};
   text = without_blanks(text.substr(3));
   return std::string(code);
 }
@@ -45,7 +46,7 @@ std::string take_currency(std::string_view& text) {
 /// Whether the text is empty or an hour: `/h`, `/hour`, `/GPU-h`.
 bool is_per_hour(std::string_view text) {
   static constexpr std::array<std::string_view, 6> hours{"", "/h", "/hour", "/gpu-h", "/gpuh", "/gpu-hour"};
-  return std::find(hours.begin(), hours.end(), lower_case(text)) != hours.end();
+  return contains(hours, lower_case(text));
 }
 
 /// The words of a name: `h100`, `sxm` of `H100-SXM`.
@@ -68,9 +69,7 @@ bool is_price_of(const DevicePrice& price, const Machine& machine) {
   std::vector<std::string> known = words_of_name(machine.name);
   for (std::string& word : words_of_name(machine.device.name)) known.push_back(std::move(word));
   const std::vector<std::string> asked = words_of_name(price.device);
-  return !asked.empty() && std::all_of(asked.begin(), asked.end(), [&](const std::string& word) {
-    return std::find(known.begin(), known.end(), word) != known.end();
-  });
+  return !asked.empty() && std::ranges::all_of(asked, [&](const std::string& word) { return contains(known, word); });
 }
 
 }  // namespace
@@ -102,7 +101,7 @@ std::optional<std::vector<DevicePrice>> parse_prices(std::string_view text, Unit
     const bool within = price.per_hour >= least_price && price.per_hour <= most_price;
     if (!within) return refuse(fmt::format("{} is not from {:g} to {:g} an hour", quote(part), least_price, most_price));
     const auto is_same = [&](const DevicePrice& other) { return lower_case(other.device) == lower_case(price.device); };
-    if (std::any_of(prices.begin(), prices.end(), is_same))
+    if (std::ranges::any_of(prices, is_same))
       return refuse(fmt::format("{} gives {} twice", quote(text), price.device.empty() ? "the price" : quote(price.device)));
     prices.push_back(std::move(price));
   }
@@ -142,9 +141,8 @@ void apply_price(std::span<const DevicePrice> prices, Machine& machine) {
 
 void refuse_unused_prices(std::span<const DevicePrice> prices, std::span<const Machine> machines) {
   for (const DevicePrice& price : prices) {
-    const bool is_used = price.device.empty() || std::any_of(machines.begin(), machines.end(), [&](const Machine& machine) {
-                           return is_price_of(price, machine);
-                         });
+    const bool is_used = price.device.empty() ||
+                         std::ranges::any_of(machines, [&](const Machine& machine) { return is_price_of(price, machine); });
     if (is_used || machines.empty()) continue;
     throw Error(fmt::format("--price: no requested machine has the device {}", quote(price.device)),
                 fmt::format("{} has the device {}", machines.front().name, quote(machines.front().device.name)));

@@ -1,7 +1,5 @@
 #include "cli/options/profile_job.hpp"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "calibration/inputs/machine_reader.hpp"
@@ -11,6 +9,7 @@
 #include "cli/options/study_options.hpp"
 #include "cli/report/report.hpp"
 #include "core/error.hpp"
+#include "core/find.hpp"
 #include "core/source_text.hpp"
 #include "estimator/facts/model_facts.hpp"
 #include "model_zoo/files/load_model.hpp"
@@ -140,7 +139,7 @@ ProfileJob job_of(const ProfileOptions& o) {
   for (const std::int64_t whole : std::vector(samples)) {
     for (const int parts : splits.batch) {
       const std::int64_t part = (whole + parts - 1) / parts;
-      if (std::find(samples.begin(), samples.end(), part) == samples.end()) samples.push_back(part);
+      if (!contains(samples, part)) samples.push_back(part);
     }
   }
   Assumptions assumptions;

@@ -10,6 +10,7 @@
 
 #include "cli/options/option_value.hpp"
 #include "core/error.hpp"
+#include "core/find.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 
@@ -69,7 +70,7 @@ std::vector<std::int64_t> parse_counts(const std::string& option, const std::str
       throw Error(fmt::format("{}: {} is not a whole number from 1 to {}", option, quote(word), most),
                   "several are separated by commas: 1,4,16");
     }
-    if (std::find(counts.begin(), counts.end(), count) == counts.end()) counts.push_back(count);
+    if (!contains(counts, count)) counts.push_back(count);
   }
   return counts;
 }
@@ -88,7 +89,7 @@ SplitRequest parse_splits(const std::vector<std::string>& words, int devices, co
     const std::size_t equals = word.find('=');
     const std::string name = word.substr(0, equals);
     const std::optional<Axis> axis = parse_axis(name);
-    if (name != batch_name && (!axis || std::find(axes.begin(), axes.end(), *axis) == axes.end())) {
+    if (name != batch_name && (!axis || !contains(axes, *axis))) {
       std::vector<std::string_view> names;
       for (const Axis each : axes) names.push_back(to_string(each));
       names.push_back(batch_name);

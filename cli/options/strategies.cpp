@@ -96,9 +96,8 @@ std::string suggest_family(const std::string& text) {
     return "a hybrid joins names by a plus: data+spatial; without --degrees, --strategy data,spatial compares strategies";
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t end = std::min(text.find('+', at), text.size());
-    const auto known = std::find_if(choice_words.begin(), choice_words.end(), [&](const ChoiceWord& each) {
-      return each.word == std::string_view(text).substr(at, end - at);
-    });
+    const auto known = std::ranges::find_if(
+        choice_words, [&](const ChoiceWord& each) { return each.word == std::string_view(text).substr(at, end - at); });
     if (known != choice_words.end()) return std::string(known->hint);
     at = end + 1;
   }

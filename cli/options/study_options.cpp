@@ -17,6 +17,7 @@
 #include "cli/report/formats/format.hpp"
 #include "core/enum_array.hpp"
 #include "core/error.hpp"
+#include "core/find.hpp"
 #include "core/lower_case.hpp"
 #include "core/plausible.hpp"
 #include "core/source_text.hpp"
@@ -316,8 +317,7 @@ constexpr auto other_optimizers = std::to_array<std::pair<std::string_view, Opti
 });
 
 Optimizer optimizer_named(const std::string& name) {
-  const auto* const other =
-      std::find_if(other_optimizers.begin(), other_optimizers.end(), [&](const auto& each) { return each.first == name; });
+  const auto* const other = std::ranges::find_if(other_optimizers, [&](const auto& each) { return each.first == name; });
   return other != other_optimizers.end() ? other->second : chosen<Optimizer>("--optimizer", name);
 }
 
@@ -397,16 +397,14 @@ std::vector<std::string> names_in(const std::string& option, const std::string& 
   for (const std::string& name : comma_separated(text)) {
     // PEFT separates modules by commas, as in llama3-8b@lora=8@lora_layers=q_proj,v_proj.
     const bool is_module = !names.empty() && names.back().find("@lora_layers=") != std::string::npos && !name.empty() &&
-                           name.find('@') == std::string::npos && !is_path(name) &&
-                           std::find(models.begin(), models.end(), name) == models.end();
+                           name.find('@') == std::string::npos && !is_path(name) && !contains(models, name);
     if (is_module) {
       names.back() += "+" + name;
       continue;
     }
     if (name.empty())
       throw Error(fmt::format("{} {} has an empty name", option, quote(text)), "separate names by single commas");
-    if (std::find(names.begin(), names.end(), name) != names.end())
-      throw Error(fmt::format("{} has {} twice", option, quote(name)), "give it once");
+    if (contains(names, name)) throw Error(fmt::format("{} has {} twice", option, quote(name)), "give it once");
     names.push_back(name);
   }
   return names;
@@ -448,8 +446,7 @@ std::vector<NamedStudy> studies_named(const StudyOptions& options) {
 void add_format_option(const Command& command, ReportOptions& options, const std::vector<Content>& held) {
   std::vector<std::string_view> names;
   for (const Format& format : formats()) {
-    if (format.writes == Content::document || format.writes == Content::json ||
-        std::find(held.begin(), held.end(), format.writes) != held.end()) {
+    if (format.writes == Content::document || format.writes == Content::json || contains(held, format.writes)) {
       names.push_back(format.name);
     }
   }
@@ -457,7 +454,7 @@ void add_format_option(const Command& command, ReportOptions& options, const std
       .add_option_function(
           "--format",
           [&options, names](const std::string& text) {
-            if (std::find(names.begin(), names.end(), text) == names.end()) unknown_choice("--format", text, names);
+            if (!contains(names, text)) unknown_choice("--format", text, names);
             options.format = text;
           },
           "format of the report")

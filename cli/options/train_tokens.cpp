@@ -52,8 +52,7 @@ Convergence own_convergence(std::string_view text) {
     if (end == text.size()) break;
     text.remove_prefix(end + 1);
   }
-  std::sort(own.points.begin(), own.points.end(),
-            [](const ConvergencePoint& a, const ConvergencePoint& b) { return a.batch < b.batch; });
+  std::ranges::sort(own.points, [](const ConvergencePoint& a, const ConvergencePoint& b) { return a.batch < b.batch; });
   const auto same = std::adjacent_find(own.points.begin(), own.points.end(),
                                        [](const auto& a, const auto& b) { return a.batch == b.batch; });
   if (same != own.points.end())

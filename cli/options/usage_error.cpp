@@ -16,6 +16,7 @@
 #include "cli/manual/synonyms.hpp"
 #include "cli/options/argument_name.hpp"
 #include "cli/options/framework_options.hpp"
+#include "core/find.hpp"
 #include "core/lower_case.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
@@ -142,7 +143,7 @@ void refuse_missing_values(const CLI::App& program) {
       if (value.empty()) {
         throw Error(fmt::format("{} is empty", declared_name(*option)), "give it a value, or leave it out");
       }
-      const bool is_option = std::find(names.begin(), names.end(), value.substr(0, value.find('='))) != names.end();
+      const bool is_option = contains(names, value.substr(0, value.find('=')));
       if (is_option) {
         throw Error(fmt::format("{} has no value: {} follows", declared_name(*option), quote(value)), value_hint(*option));
       }

@@ -11,6 +11,7 @@
 
 #include "calibration/inputs/setting_values.hpp"
 #include "core/error.hpp"
+#include "core/find.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 #include "estimator/exchanges/topology/network.hpp"
@@ -156,9 +157,7 @@ constexpr std::array<SupposedQuantity, 6> quantities{{
 }};
 
 const SupposedQuantity* quantity_named(std::string_view name) {
-  const auto found =
-      std::find_if(quantities.begin(), quantities.end(), [&](const SupposedQuantity& each) { return each.name == name; });
-  return found == quantities.end() ? nullptr : &*found;
+  return find_where(quantities, [&](const SupposedQuantity& each) { return each.name == name; });
 }
 
 /// Parses `*2` or `/2` as a factor.

@@ -99,7 +99,7 @@ std::string defused(std::string_view text) {
 void print_warnings(std::vector<std::string> warnings) {
   std::vector<std::pair<std::string, int>> counted;
   for (std::string& warning : warnings) {
-    const auto known = std::find_if(counted.begin(), counted.end(), [&](const auto& each) { return each.first == warning; });
+    const auto known = std::ranges::find_if(counted, [&](const auto& each) { return each.first == warning; });
     if (known == counted.end()) {
       counted.emplace_back(std::move(warning), 1);
     } else {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -11,6 +10,7 @@
 #include "cli/report/document.hpp"
 #include "cli/report/exit_status.hpp"
 #include "core/error.hpp"
+#include "core/find.hpp"
 #include "core/write_file.hpp"
 
 namespace ddl {
@@ -54,7 +54,7 @@ struct Report {
   /// Adds those warnings that the report does not have yet, because several studies may have the same warnings.
   void warn(const std::vector<std::string>& more) {
     for (const std::string& warning : more) {
-      if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end()) warnings.push_back(warning);
+      if (!contains(warnings, warning)) warnings.push_back(warning);
     }
   }
 };

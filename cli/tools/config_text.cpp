@@ -82,7 +82,7 @@ bool is_written_by(const ArgumentRow& row, const RunValues& values) {
 
 /// Returns whether this program writes the field in configurations of this format.
 bool is_written(const ConfigurationFormat& format, RunField field, const RunValues& values) {
-  return std::any_of(format.rows.begin(), format.rows.end(), [&](const ArgumentRow& row) {
+  return std::ranges::any_of(format.rows, [&](const ArgumentRow& row) {
     return row.field == field && is_written_by(row, values) && said_by(format, row, values).has_value();
   });
 }

@@ -67,9 +67,9 @@ RunValues values_of(const Plan& plan, const ConfigurationFormat& format, std::in
   values.set(ConfigField::expert, std::int64_t{mesh[Axis::expert]} * (plan.whole_experts ? mesh[Axis::tensor] : 1));
   const std::int64_t share = std::max<std::int64_t>(plan.global_batch / mesh.batch_parts(), 1);
   const std::int64_t samples = std::max<std::int64_t>(share / plan.micro_batches, 1);
-  const bool cuts_share =
-      mesh[Axis::pipeline] > 1 && std::any_of(format.rows.begin(), format.rows.end(),
-                                              [](const auto& row) { return row.field == ConfigField::pipeline_batch; });
+  const bool cuts_share = mesh[Axis::pipeline] > 1 && std::ranges::any_of(format.rows, [](const auto& row) {
+                            return row.field == ConfigField::pipeline_batch;
+                          });
   values.set(ConfigField::global_batch, plan.global_batch);
   values.set(ConfigField::micro_batch, cuts_share ? share : samples);
   if (cuts_share) values.set(ConfigField::pipeline_batch, samples);

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <array>
 #include <ranges>
 
@@ -10,6 +9,7 @@
 #include "cli/tools/layer_splits.hpp"
 #include "cli/tools/network_of.hpp"
 #include "cli/tools/scripts.hpp"
+#include "core/find.hpp"
 #include "estimator/choices/plan_choice.hpp"
 #include "model_zoo/files/bundled_name.hpp"
 
@@ -213,12 +213,12 @@ constexpr std::array known_optimizers{Optimizer::sgd, Optimizer::momentum, Optim
 /// plan's axes and the model.
 std::optional<std::string> refused_choice(const Plan& plan) {
   if (is_narrow(plan.precision)) return "it has no native fp8 training, but Megatron-LM has";
-  if (std::find(known_optimizers.begin(), known_optimizers.end(), plan.optimizer) == known_optimizers.end())
+  if (!contains(known_optimizers, plan.optimizer))
     return fmt::format("its script has no --optimizer {}", to_string(plan.optimizer));
   if (plan.recompute == Recompute::selective) return "its script only recomputes whole layers";
   if (plan.mesh[Axis::data] > 1 && plan.global_batch < plan.mesh[Axis::data]) return "a rank would have no samples";
   for (const PlanChoiceRow& row : plan_choices()) {
-    const bool is_known = std::find(known_choices.begin(), known_choices.end(), row.choice) != known_choices.end();
+    const bool is_known = contains(known_choices, row.choice);
     if (is_known || row.get(plan) == 0 || !row.matters(plan.mesh) || (row.counts != nullptr && !row.counts(plan))) continue;
     return fmt::format("its script has no --{} {}", row.option, row.name(row.get(plan)));
   }

@@ -163,7 +163,7 @@ const Flavor* flavor_of(const Model& model) {
   // `@tokens=…` only changes the sequence length, so the flavor stays the same.
   const std::string base = model.name.substr(0, model.name.find('@'));
   const bool same_size = model.name == base || model.name.substr(base.size()).rfind("@tokens=") == 0;
-  const auto found = std::find_if(flavors.begin(), flavors.end(), [&](const Flavor& each) { return each.model == base; });
+  const auto found = std::ranges::find_if(flavors, [&](const Flavor& each) { return each.model == base; });
   return same_size && found != flavors.end() ? &*found : nullptr;
 }
 

@@ -9,6 +9,7 @@
 
 #include "cli/commands/serve/http.hpp"
 #include "cli/report/formats/html_chart.hpp"
+#include "core/find.hpp"
 
 namespace ddl {
 namespace {
@@ -25,7 +26,7 @@ std::string select_text(const Control& control, const std::string& value, const 
   text += option_text("", std::string(unsaid_text(control)), value.empty());
   std::vector<std::string> offers = offers_of(control, files);
   // A link may contain a value that the list does not offer: an alias, or several names separated by commas.
-  if (!value.empty() && std::find(offers.begin(), offers.end(), value) == offers.end()) offers.insert(offers.begin(), value);
+  if (!value.empty() && !contains(offers, value)) offers.insert(offers.begin(), value);
   for (const std::string& offer : offers) text += option_text(offer, offer, offer == value);
   return text + "</select>";
 }
@@ -148,8 +149,7 @@ std::string page_text(const PageQuestion& question, const PageAnswer& answer, co
 std::string comparison_text(const ComparedAnswer& a, const ComparedAnswer& b) {
   std::string rows = differences_text(a.question, b.question);
   for (const auto& [name, of_a] : a.figures) {
-    const auto of_b =
-        std::find_if(b.figures.begin(), b.figures.end(), [own = name](const auto& each) { return each.first == own; });
+    const auto of_b = std::ranges::find_if(b.figures, [own = name](const auto& each) { return each.first == own; });
     if (of_b == b.figures.end()) continue;
     rows += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td></tr>\n", html_text(name), html_text(of_a),
                         html_text(of_b->second));

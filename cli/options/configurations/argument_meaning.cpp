@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cli/options/configurations/recognition.hpp"
+#include "core/find.hpp"
 #include "core/lower_case.hpp"
 #include "core/suggest.hpp"
 
@@ -51,7 +52,7 @@ bool is_word_of(std::string_view words, std::string_view value) {
 
 bool gives_length(const std::string& key) {
   const auto& formats = configuration_formats();
-  return std::any_of(formats.begin(), formats.end(), [&](const ConfigurationFormat* each) {
+  return std::ranges::any_of(formats, [&](const ConfigurationFormat* each) {
     const ArgumentRow* row = lends_arguments(*each) ? row_named(each->rows, key) : nullptr;
     return row != nullptr && row->field == ConfigField::sequence;
   });
@@ -113,7 +114,7 @@ std::optional<Fact> meaning_of(const ArgumentRow& row, const ConfigEntry& settin
   } else if (!row.words.empty()) {
     std::vector<std::string_view> known;
     for (const ArgumentWord& word : row.words) {
-      if (!word.word.empty() && std::find(known.begin(), known.end(), word.word) == known.end()) known.push_back(word.word);
+      if (!word.word.empty() && !contains(known, word.word)) known.push_back(word.word);
     }
     fact.problem = fmt::format("{} does not support {}", setting.key, quote(setting.value));
     fact.hint = suggest(setting.value, known);

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "cli/options/configurations/recognition.hpp"
+#include "core/find.hpp"
 
 namespace ddl {
 namespace {
@@ -196,8 +197,7 @@ bool counts_tasks(const std::string& key, bool on_each_node) {
   const std::string_view launcher = std::string_view(key).substr(0, colon), name = std::string_view(key).substr(colon + 1);
   const bool is_slurms = launcher == "slurm" || launcher == "srun", is_mpis = launcher.starts_with("mpirun");
   if ((!is_slurms && !is_mpis) || (is_slurms && (name == "-N" || name == "-c"))) return false;
-  return on_each_node ? std::find(on_each.begin(), on_each.end(), name) != on_each.end()
-                      : std::find(on_all.begin(), on_all.end(), name) != on_all.end();
+  return on_each_node ? contains(on_each, name) : contains(on_all, name);
 }
 
 /// Whether a script may start several launchers, such as torchrun, on a node. Options of srun or mpirun, which start the
@@ -211,10 +211,9 @@ bool may_start_several(const ConfigEntries& settings) {
   const auto is_tasks = [](const ConfigEntry& each) {
     return counts_tasks(each.key, true) || counts_tasks(each.key, false);
   };
-  const bool has_starter = std::any_of(settings.begin(), settings.end(), [&](const ConfigEntry& each) {
-    return is_tasks(each) && !each.key.starts_with("slurm:");
-  });
-  return std::any_of(settings.begin(), settings.end(), [&](const ConfigEntry& each) {
+  const bool has_starter = std::ranges::any_of(
+      settings, [&](const ConfigEntry& each) { return is_tasks(each) && !each.key.starts_with("slurm:"); });
+  return std::ranges::any_of(settings, [&](const ConfigEntry& each) {
     if (!is_tasks(each) || (has_starter && each.key.starts_with("slurm:"))) return false;
     const std::optional<int> tasks = each.is_known ? whole_number(each.value) : std::nullopt;
     return !tasks || *tasks > (counts_tasks(each.key, true) ? 1 : nodes);

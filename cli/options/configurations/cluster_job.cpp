@@ -83,7 +83,7 @@ Devices devices_in(const ExpandedNode& node) {
     read.count = 1;
   }
   if (!names.empty() && begins_shell_name(names.front())) read.name = std::string(names);
-  std::replace(read.name.begin(), read.name.end(), ':', '-');  // `H100:80GB` is the type with this memory
+  std::ranges::replace(read.name, ':', '-');  // `H100:80GB` is the type with this memory
   return read;
 }
 
@@ -161,8 +161,8 @@ std::string filled_in(const std::string& text, const AzureInputs& of_job, const 
     } else if (outer != of_pipeline.end() && !outer->second.empty() && !is_full) {
       all += outer->second;
     } else {
-      std::replace_if(
-          name.begin(), name.end(), [](char c) { return !goes_on_in_shell_name(c); }, '_');
+      std::ranges::replace_if(
+          name, [](char c) { return !goes_on_in_shell_name(c); }, '_');
       all += "${" + name + "}";
     }
   }
@@ -341,7 +341,7 @@ class ClusterJobReader {
   }
 
   void take_name(const std::string& name, const ExpandedNode& at) {
-    const bool is_word = std::all_of(name.begin(), name.end(), [](char c) { return goes_on_in_shell_name(c) || c == '-'; });
+    const bool is_word = std::ranges::all_of(name, [](char c) { return goes_on_in_shell_name(c) || c == '-'; });
     if (name.empty() || !is_word) return;
     differ_in_name_ = differ_in_name_ || (!name_.empty() && name_ != name);
     name_ = name;
@@ -407,7 +407,7 @@ bool may_start_command(const std::string& text) {
       "apiVersion:",      "num_nodes:", "resources:", "setup:",       "searcher:",
       "workerPoolSpecs:", "services:",  "$schema:",   "distribution:"};
   const auto says = [&](std::string_view word) { return text.find(word) != std::string::npos; };
-  return std::any_of(keys.begin(), keys.end(), says) && std::any_of(marks.begin(), marks.end(), says);
+  return std::ranges::any_of(keys, says) && std::ranges::any_of(marks, says);
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ std::string scalar_text(const ExpandedNode& value) {
 }
 
 bool is_shell_name(std::string_view text) {
-  return !text.empty() && begins_shell_name(text.front()) && std::all_of(text.begin(), text.end(), goes_on_in_shell_name);
+  return !text.empty() && begins_shell_name(text.front()) && std::ranges::all_of(text, goes_on_in_shell_name);
 }
 
 std::string shell_word(std::string_view text, const std::set<std::string>& names) {

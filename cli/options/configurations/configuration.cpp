@@ -43,8 +43,7 @@ std::string option_that_sets(const ConfigEntry& entry) {
   std::string_view name = entry.value;
   const bool has_braces = name.starts_with("${");
   name.remove_prefix(std::min<std::size_t>(name.size(), has_braces ? 2 : 1));
-  const auto end =
-      static_cast<std::size_t>(std::find_if_not(name.begin(), name.end(), goes_on_in_shell_name) - name.begin());
+  const auto end = static_cast<std::size_t>(std::ranges::find_if_not(name, goes_on_in_shell_name) - name.begin());
   const bool is_whole = has_braces ? name.substr(end) == "}" : end == name.size();
   name = is_whole && entry.value.starts_with('$') ? name.substr(0, end) : std::string_view();
   const std::string_view text = entry.source == nullptr ? std::string_view() : std::string_view(entry.source->text());

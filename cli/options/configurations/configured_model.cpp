@@ -8,6 +8,7 @@
 
 #include "cli/options/configurations/configuration.hpp"
 #include "cli/options/configurations/shell_text.hpp"
+#include "core/find.hpp"
 #include "core/lower_case.hpp"
 #include "model_zoo/files/canonical_name.hpp"
 #include "model_zoo/files/load_model.hpp"
@@ -25,7 +26,7 @@ constexpr std::int64_t bert_vocabulary = 30'522;
 
 bool is_bundled(const std::string& name) {
   const std::vector<std::string> names = model_names();
-  return std::find(names.begin(), names.end(), name) != names.end();
+  return contains(names, name);
 }
 
 /// Tokenizers and the models whose vocabulary they have. Sources: NVIDIA/Megatron-LM, megatron/training/tokenizer;
@@ -52,8 +53,8 @@ std::string value_of(const Configuration& read, ConfigField field) {
 /// Returns the bundled model that has the vocabulary of a tokenizer. The name may be a path of a tokenizer's file, such as
 /// `/models/llama-2-7b-hf/tokenizer.model`.
 std::optional<std::string> model_of_tokenizer(const std::string& name) {
-  const auto* const known = std::find_if(tokenizers.begin(), tokenizers.end(),
-                                         [&](const auto& each) { return is_named(each.first, lower_case(name)); });
+  const auto* const known =
+      std::ranges::find_if(tokenizers, [&](const auto& each) { return is_named(each.first, lower_case(name)); });
   if (known != tokenizers.end()) return std::string(known->second);
   if (std::optional<std::string> model = bundled_model_named(name)) return model;
   const std::size_t file = name.rfind('/');
@@ -391,8 +392,8 @@ std::string resized(const Configuration& configuration, const std::string& name)
   for (const auto& [field, parameter] : sizes) {
     const auto said = configuration.number(field, 1, most_configured_layers);
     if (!said) continue;
-    const bool has_parameter = std::any_of(model.family_parameters.begin(), model.family_parameters.end(),
-                                           [&, wanted = parameter](const auto& each) { return each.first == wanted; });
+    const bool has_parameter = std::ranges::any_of(
+        model.family_parameters, [&, wanted = parameter](const auto& each) { return each.first == wanted; });
     if (!has_parameter)
       configuration.fail({field}, fmt::format("the model {} has no other sizes", quote(name)),
                          "name the model with --model");
@@ -423,10 +424,10 @@ std::string model_of(const Configuration& configuration) {
   if (name.empty()) name = configuration.says(ConfigField::flavor) ? said + "-" + flavor : said;
   if (const auto known = bundled_model_named(name)) return resized(configuration, *known);
   // Of the path of a checkpoint, the last step is the model's name.
-  const bool is_path = name.starts_with('/') || name.starts_with('.') || std::count(name.begin(), name.end(), '/') > 1;
+  const bool is_path = name.starts_with('/') || name.starts_with('.') || std::ranges::count(name, '/') > 1;
   const std::string own = is_path ? name.substr(name.rfind('/') + 1) : name;
   // A step without a number, such as that of /path/to/model, stands for a name.
-  const bool is_placeholder = is_path && std::none_of(own.begin(), own.end(), is_shell_digit);
+  const bool is_placeholder = is_path && std::ranges::none_of(own, is_shell_digit);
   const std::string hint = is_placeholder ? "the last step of a path has to be a model's name" : unknown_model_hint(own);
   configuration.fail({configuration.says(ConfigField::flavor) ? ConfigField::flavor : ConfigField::model},
                      fmt::format("there is no bundled model {}", quote(name)),

@@ -10,6 +10,7 @@
 #include "cli/options/configurations/script_arguments.hpp"
 #include "cli/options/configurations/shell_script.hpp"
 #include "core/error.hpp"
+#include "core/find.hpp"
 #include "core/lower_case.hpp"
 #include "core/source_text.hpp"
 
@@ -33,7 +34,7 @@ bool is_shell(std::string_view language) {
   constexpr std::array<std::string_view, 9> names{"",    "bash",          "sh",   "shell", "console",
                                                   "zsh", "shell-session", "text", "cmd"};
   const std::string name = lower_case(language.substr(0, language.find_first_of(" {,")));
-  return std::find(names.begin(), names.end(), name) != names.end();
+  return contains(names, name);
 }
 
 /// Whether a block shows the text of a page, whose own blocks then count.

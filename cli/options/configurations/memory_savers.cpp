@@ -1,11 +1,11 @@
 #include "cli/options/configurations/memory_savers.hpp"
 
-#include <algorithm>
 #include <array>
 #include <span>
 
 #include "cli/options/configurations/configured_parts.hpp"
 #include "cli/options/configurations/recognition.hpp"
+#include "core/find.hpp"
 
 namespace ddl {
 namespace {
@@ -32,9 +32,7 @@ constexpr std::array<std::string_view, 4> raisers{"*use_dora", "*use_dora_*", "*
 
 const ConfigEntry* first_of(std::span<const std::string_view> arguments, const Configuration& configuration) {
   const auto& all = configuration.not_modeled;
-  const auto found = std::find_if(all.begin(), all.end(),
-                                  [&](const ConfigEntry& each) { return is_among(arguments, argument_key(each.key)); });
-  return found == all.end() ? nullptr : &*found;
+  return find_where(all, [&](const ConfigEntry& each) { return is_among(arguments, argument_key(each.key)); });
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "cli/options/configurations/named_files.hpp"
 #include "cli/options/configurations/shell_reader.hpp"
 #include "core/error.hpp"
+#include "core/find.hpp"
 
 namespace ddl {
 namespace {
@@ -23,7 +24,7 @@ constexpr int most_inner_texts = 12;
 
 template <std::size_t count>
 bool is_one_of(std::string_view word, const std::array<std::string_view, count>& words) {
-  return std::find(words.begin(), words.end(), word) != words.end();
+  return contains(words, word);
 }
 
 /// Programs whose option `-c` is followed by a program in their own language.
@@ -32,8 +33,7 @@ constexpr std::array<std::string_view, 6> starting_words{"torchrun ", "accelerat
                                                          "mpirun ",   "torch.distributed."};
 
 bool has_one_of(std::string_view text, std::span<const std::string_view> words) {
-  return std::any_of(words.begin(), words.end(),
-                     [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
+  return std::ranges::any_of(words, [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
 }
 
 bool is_inner_shell(std::string_view word) { return is_one_of(word.substr(word.rfind('/') + 1), inner_shells); }
@@ -132,8 +132,7 @@ bool ShellReader::assigns(ScriptRun run) {
   if (run == ScriptRun::no) return true;
   // A value that --set gives for the variable takes precedence over an unknown value, and over an empty one: scripts that
   // parse their own options begin with NAME="".
-  const auto given =
-      std::find_if(inputs_.values.begin(), inputs_.values.end(), [&](const auto& each) { return each.first == name; });
+  const auto given = std::ranges::find_if(inputs_.values, [&](const auto& each) { return each.first == name; });
   const bool is_unknown = !value.is_array && (value.words.front().certainty() == Certainty::outside ||
                                               (value.words.front().text.empty() && !adds));
   if (given != inputs_.values.end() && is_unknown) return true;
@@ -292,7 +291,7 @@ void ShellReader::run_file(const PlacedText& name, const std::vector<PlacedText>
   const auto is_file = [&](std::uint8_t each) {
     return std::filesystem::path(state_.script.sources[each]->origin()).lexically_normal() == file->path;
   };
-  if (std::any_of(state_.files.begin(), state_.files.end(), is_file)) return;
+  if (std::ranges::any_of(state_.files, is_file)) return;
   const auto number = static_cast<std::uint8_t>(state_.script.sources.size());
   state_.script.sources.push_back(std::make_shared<const SourceText>(file->text, file->path));
   const PlacedText text = placed_text(state_.script.sources.back()->text(), number);
@@ -399,7 +398,7 @@ bool ShellReader::perform_inner_shell(const Simple& simple, ScriptRun run) {
     return true;
   }
   // tmux send-keys -t train "torchrun train.py …" C-m
-  const auto typed = std::find_if(words.begin(), words.end(), [](const PlacedText& word) {
+  const auto typed = std::ranges::find_if(words, [](const PlacedText& word) {
     return word.text.find(".py") != std::string::npos && has_one_of(word.text, starting_words);
   });
   if (name == "tmux" && typed != words.end()) {

@@ -30,8 +30,8 @@ void ShellReader::skip_space() {
     const char c = words_.here();
     if (c == '\n' || (c == ';' && !words_.stands(";;")) || (c == '&' && !words_.stands("&&"))) {
       words_.go_to(words_.at() == document_line_ ? behind_documents_ : words_.at() + 1);
-    } else if (c == '#' && std::none_of(directive_marks.begin(), directive_marks.end(),
-                                        [&](std::string_view mark) { return words_.stands(mark); })) {
+    } else if (c == '#' &&
+               std::ranges::none_of(directive_marks, [&](std::string_view mark) { return words_.stands(mark); })) {
       words_.skip_line();
     } else {
       return;
@@ -69,7 +69,7 @@ bool ShellReader::is_unset(const PlacedText& word) const {
   if (!name.starts_with('$')) return false;
   name.remove_prefix(1);
   if (name.starts_with('{') && name.ends_with('}')) name = name.substr(1, name.size() - 2);
-  return !name.empty() && begins_shell_name(name.front()) && std::all_of(name.begin(), name.end(), goes_on_in_shell_name) &&
+  return !name.empty() && begins_shell_name(name.front()) && std::ranges::all_of(name, goes_on_in_shell_name) &&
          !is_of_launchers(name);
 }
 

@@ -35,7 +35,7 @@ bool takes_word(std::string_view command, std::string_view option) {
                                                                                    "--with-editable --env-file --project "
                                                                                    "--directory --package"}}};
   const auto* const found =
-      std::find_if(options.begin(), options.end(), [&](const auto& each) { return each.first == name_of_command(command); });
+      std::ranges::find_if(options, [&](const auto& each) { return each.first == name_of_command(command); });
   return found != options.end() && is_word_of(found->second, option);
 }
 

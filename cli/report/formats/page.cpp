@@ -76,8 +76,8 @@ std::string ascii_of(std::string_view text) {
       out += text[at++];
       continue;
     }
-    const auto* const known = std::find_if(likenesses.begin(), likenesses.end(),
-                                           [&](const Likeness& each) { return text.substr(at).starts_with(each.sign); });
+    const auto* const known =
+        std::ranges::find_if(likenesses, [&](const Likeness& each) { return text.substr(at).starts_with(each.sign); });
     if (known != likenesses.end()) {
       out += known->ascii;
       at += known->sign.size();
