@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <filesystem>
 #include <iterator>
 #include <memory>
@@ -39,6 +38,7 @@
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 #include "core/version.hpp"
+#include "core/words.hpp"
 
 namespace ddl {
 namespace {
@@ -96,9 +96,8 @@ std::size_t facts_begin(const std::string& text) {
 }
 
 int count_of(const std::string& argument, std::string_view name, const std::string& value) {
-  int count = 0;
-  const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), count);
-  if (problem != std::errc{} || end != value.data() + value.size() || count < 1 || count > most_exchange_ranks) {
+  const int count = number_in<int>(value).value_or(0);
+  if (count < 1 || count > most_exchange_ranks) {
     throw Error(fmt::format("{}: {} is {}, which is not a whole number from 1 to {}", quote(argument), name, quote(value),
                             most_exchange_ranks),
                 fmt::format("write it in digits, as in FILE,{}=16", name));

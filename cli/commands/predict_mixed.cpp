@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,6 +19,7 @@
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/units.hpp"
+#include "core/words.hpp"
 #include "estimator/memory/verdict.hpp"
 #include "estimator/step/estimate.hpp"
 
@@ -44,9 +44,8 @@ NamedGroup parse_group(const std::string& text) {
   const std::size_t colon = text.rfind(':');
   NamedGroup group{text.substr(0, colon), 0};
   const std::string_view digits = colon == std::string::npos ? "" : std::string_view(text).substr(colon + 1);
-  const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), group.devices);
-  if (problem != std::errc{} || end != digits.data() + digits.size() || group.devices < 1 || group.devices > most_gpus ||
-      group.machine.empty())
+  group.devices = number_in<int>(digits).value_or(0);
+  if (group.devices < 1 || group.devices > most_gpus || group.machine.empty())
     throw Error(fmt::format("--group: {} is not MACHINE:GPUS", quote(text)), "write for example --group dgx-a100:32");
   return group;
 }

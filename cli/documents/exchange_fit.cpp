@@ -13,6 +13,7 @@
 #include "calibration/network/benchmarks/exchange_facts.hpp"
 #include "cli/report/fields.hpp"
 #include "core/units.hpp"
+#include "core/words.hpp"
 
 namespace ddl {
 namespace {
@@ -105,10 +106,9 @@ Json interval_of(const std::optional<Estimated<Unit>>& estimated) {
 Table series_table(std::span<const ExchangeSeries> series) {
   // Names of files are shown without folders, unless two files then have one name.
   std::map<std::string, std::set<std::string>> paths;
-  const auto name_of_file = [](const std::string& path) { return path.substr(path.rfind('/') + 1); };
-  for (const ExchangeSeries& each : series) paths[name_of_file(each.file)].insert(each.file);
+  for (const ExchangeSeries& each : series) paths[std::string(last_step(each.file))].insert(each.file);
   const auto short_name = [&](const std::string& path) {
-    const std::string name = name_of_file(path);
+    const std::string name(last_step(path));
     return paths[name].size() > 1 ? path : name;
   };
   // A long path is cut, so that the facts of a file remain.

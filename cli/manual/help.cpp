@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <optional>
 #include <string_view>
@@ -14,6 +13,7 @@
 #include "cli/manual/option_groups.hpp"
 #include "cli/manual/topics.hpp"
 #include "cli/manual/word_help.hpp"
+#include "cli/report/formats/page.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
@@ -84,11 +84,8 @@ std::size_t help_width() {
   std::size_t width = usual;
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
     width = size.ws_col;
-  } else if (const char* const text = std::getenv("COLUMNS"); text != nullptr) {
-    std::size_t columns = 0;
-    const std::string_view said = text;
-    const auto [end, problem] = std::from_chars(said.data(), said.data() + said.size(), columns);
-    if (problem == std::errc{} && end == said.data() + said.size() && columns > 0) width = columns;
+  } else if (const std::size_t said = columns_said(); said > 0) {
+    width = said;
   }
   return std::clamp(width, least, most);
 }

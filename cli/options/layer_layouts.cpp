@@ -13,17 +13,12 @@
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
+#include "core/words.hpp"
 
 namespace ddl {
 namespace {
 
 constexpr const char* layers_example = "write for example --layers 'fc*: filter=32'";
-
-std::string_view stripped_part(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
 
 bool is_in_block(std::string_view layer, std::string_view block) {
   return layer.size() > block.size() && layer.starts_with(block) && layer[block.size()] == '.';
@@ -199,10 +194,10 @@ void lay_out_layers(const std::vector<std::string>& values, const ModelFacts& fa
   for (const std::string& value : values) {
     const std::size_t colon = value.find(':');
     const std::string_view all(value);
-    if (colon == std::string::npos || stripped_part(all.substr(colon + 1)).empty())
+    if (colon == std::string::npos || trimmed(all.substr(colon + 1), " \t").empty())
       throw Error(fmt::format("--layers {} is not of the form LAYERS: DEGREES", quote(value)), layers_example);
-    const std::string_view way = stripped_part(all.substr(colon + 1));
-    const std::vector<int> layers = layers_matching(stripped_part(all.substr(0, colon)), value, model);
+    const std::string_view way = trimmed(all.substr(colon + 1), " \t");
+    const std::vector<int> layers = layers_matching(trimmed(all.substr(0, colon), " \t"), value, model);
     if (const std::optional<bool> recompute = recompute_said(way)) {
       for (const int layer : layers) again[static_cast<std::size_t>(layer)] = recompute;
       continue;

@@ -1,13 +1,12 @@
 #include "cli/options/number_list.hpp"
 
-#include <charconv>
-
 #include <fmt/format.h>
 
 #include "cli/options/option_value.hpp"
 #include "core/error.hpp"
 #include "core/find.hpp"
 #include "core/source_text.hpp"
+#include "core/words.hpp"
 
 namespace ddl {
 
@@ -19,10 +18,9 @@ std::vector<std::int64_t> parse_number_list(const std::string& option, std::stri
                 hint.empty() ? fmt::format("write it in digits, as in {0} 64, {0} 8,16,24 or {0} 8..64", option) : hint);
   };
   const auto number = [&](std::string_view part) {
-    std::int64_t value = 0;
-    const auto [stop, problem] = std::from_chars(part.data(), part.data() + part.size(), value);
-    if (problem != std::errc{} || stop != part.data() + part.size() || value < low || value > high) refuse(part);
-    return value;
+    const auto value = number_in(part);
+    if (!value || *value < low || *value > high) refuse(part);
+    return *value;
   };
   std::vector<std::int64_t> numbers;
   const auto add = [&](std::int64_t value) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,6 +11,7 @@
 #include "core/lower_case.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
+#include "core/words.hpp"
 
 namespace ddl {
 namespace {
@@ -21,18 +21,15 @@ Option add(const Command& command, const std::string& name, std::optional<Number
            const std::string& description, std::string_view kind, Number example) {
   // If an option has several names, messages contain the first name.
   const auto read = [name = name.substr(0, name.find(',')), &into, low, high, kind, example](const std::string& text) {
-    Number value{};
-    const char* const end = text.data() + text.size();
-    const auto [stop, problem] = std::from_chars(text.data(), end, value);
+    const auto value = number_in<Number>(text);
     // This form of the condition is false for NaN, so NaN is refused.
-    const bool within = value >= low && value <= high;
-    if (problem != std::errc{} || stop != end || !within) {
+    if (!value || !(*value >= low && *value <= high)) {
       const std::string hint = number_hint(name, text);
       throw Error(
           fmt::format("{} is {}, which is not a {} from {} to {}", name, quote(text), kind, low, high),
           hint.empty() ? fmt::format("write it in digits, as in {} {}", name, std::clamp(example, low, high)) : hint);
     }
-    into = value;
+    into = *value;
   };
   const Option option = command.add_option_function(name, read, description).type_name("NUMBER");
   if (into) option.default_str(fmt::format("{}", *into));
@@ -105,11 +102,9 @@ Option add_tokens(const Command& command, const std::string& name, std::optional
                   const std::string& description) {
   const auto read = [name = name.substr(0, name.find(',')), &into, high](const std::string& text) {
     const bool in_k = text.ends_with('k') || text.ends_with('K');
-    std::int64_t value = 0;
-    const char* const end = text.data() + text.size() - (in_k ? 1 : 0);
-    const auto [stop, problem] = std::from_chars(text.data(), end, value);
+    const std::int64_t value = number_in(std::string_view(text).substr(0, text.size() - (in_k ? 1 : 0))).value_or(0);
     const std::int64_t factor = in_k ? 1024 : 1;
-    if (problem != std::errc{} || stop != end || value < 1 || value > high / factor) {
+    if (value < 1 || value > high / factor) {
       throw Error(fmt::format("{} is {}, which is not a whole number from 1 to {}", name, quote(text), high),
                   fmt::format("write it in digits, as in {0} 4096, or in units of 1,024 tokens, as in {0} 4k", name));
     }

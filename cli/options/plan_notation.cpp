@@ -14,6 +14,7 @@
 #include "core/error.hpp"
 #include "core/find.hpp"
 #include "core/source_text.hpp"
+#include "core/words.hpp"
 #include "estimator/choices/plan_choice.hpp"
 #include "estimator/strategies/embedding_tables.hpp"
 
@@ -232,9 +233,8 @@ std::optional<std::pair<std::string_view, std::string_view>> degree_of(std::stri
 
 bool take_micro_batches(std::string_view part, Plan& plan) {
   if (!part.starts_with('m')) return false;
-  std::int64_t count = 0;
-  const auto [end, problem] = std::from_chars(part.data() + 1, part.data() + part.size(), count);
-  if (problem != std::errc{} || end != part.data() + part.size() || count < 1) return false;
+  const std::int64_t count = number_in(part.substr(1)).value_or(0);
+  if (count < 1) return false;
   plan.micro_batches = count;
   return true;
 }

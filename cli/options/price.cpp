@@ -11,6 +11,7 @@
 #include "core/find.hpp"
 #include "core/lower_case.hpp"
 #include "core/source_text.hpp"
+#include "core/words.hpp"
 
 namespace ddl {
 namespace {
@@ -23,23 +24,18 @@ struct Currency {
 };
 constexpr std::array<Currency, 4> currency_signs{{{"$", "USD"}, {"€", "EUR"}, {"£", "GBP"}, {"¥", "JPY"}}};
 
-std::string_view without_blanks(std::string_view text) {
-  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-  return text.substr(0, text.find_last_not_of(' ') + 1);
-}
-
 /// Removes a sign or a code of a currency from the beginning of a text, and returns the code.
 std::string take_currency(std::string_view& text) {
-  text = without_blanks(text);
+  text = trimmed(text);
   for (const Currency& each : currency_signs) {
     if (!text.starts_with(each.sign)) continue;
-    text = without_blanks(text.substr(each.sign.size()));
+    text = trimmed(text.substr(each.sign.size()));
     return std::string(each.code);
   }
   const auto is_letter = [](char c) { return c >= 'A' && c <= 'Z'; };
   const std::string_view code = text.substr(0, 3);
   if (code.size() < 3 || !std::ranges::all_of(code, is_letter)) return {};
-  text = without_blanks(text.substr(3));
+  text = trimmed(text.substr(3));
   return std::string(code);
 }
 
@@ -84,7 +80,7 @@ std::optional<std::vector<DevicePrice>> parse_prices(std::string_view text, Unit
     DevicePrice price;
     std::string_view rest = part;
     if (const std::size_t equals = rest.find('='); equals != std::string_view::npos) {
-      price.device = without_blanks(rest.substr(0, equals));
+      price.device = trimmed(rest.substr(0, equals));
       rest.remove_prefix(equals + 1);
       if (price.device.empty()) return refuse(fmt::format("{} names no device", quote(part)));
     }
@@ -96,7 +92,7 @@ std::optional<std::vector<DevicePrice>> parse_prices(std::string_view text, Unit
       if (!price.currency.empty()) return refuse(fmt::format("{} has two currencies", quote(part)));
       price.currency = std::move(code);
     }
-    if (!is_per_hour(without_blanks(rest))) return refuse(fmt::format("{} is not a price per GPU and hour", quote(part)));
+    if (!is_per_hour(trimmed(rest))) return refuse(fmt::format("{} is not a price per GPU and hour", quote(part)));
     // This form of the condition is false for NaN, so NaN is refused.
     const bool within = price.per_hour >= least_price && price.per_hour <= most_price;
     if (!within) return refuse(fmt::format("{} is not from {:g} to {:g} an hour", quote(part), least_price, most_price));

@@ -1,7 +1,6 @@
 #include "cli/options/split_options.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <optional>
 #include <string_view>
@@ -13,6 +12,7 @@
 #include "core/find.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
+#include "core/words.hpp"
 
 namespace ddl {
 namespace {
@@ -63,10 +63,8 @@ std::vector<std::string> words_of_axes(const std::vector<std::string>& words) {
 std::vector<std::int64_t> parse_counts(const std::string& option, const std::string& text) {
   std::vector<std::int64_t> counts;
   for (const std::string& word : comma_separated(text)) {
-    std::int64_t count = 0;
-    const char* const end = word.data() + word.size();
-    const auto [stop, problem] = std::from_chars(word.data(), end, count);
-    if (problem != std::errc() || stop != end || count < 1 || count > most) {
+    const std::int64_t count = number_in(word).value_or(0);
+    if (count < 1 || count > most) {
       throw Error(fmt::format("{}: {} is not a whole number from 1 to {}", option, quote(word), most),
                   "several are separated by commas: 1,4,16");
     }

@@ -11,6 +11,7 @@
 #include "cli/report/figures.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
+#include "core/words.hpp"
 #include "model_zoo/files/dataset.hpp"
 
 namespace ddl {
@@ -32,11 +33,10 @@ ConvergencePoint read_target_point(std::string_view text) {
   const std::size_t at = text.find('@');
   const std::string_view batch = at == std::string_view::npos ? std::string_view() : text.substr(at + 1);
   ConvergencePoint point;
-  const auto [stop, error] = std::from_chars(batch.data(), batch.data() + batch.size(), point.batch);
-  const bool is_batch = error == std::errc{} && stop == batch.data() + batch.size() && !batch.empty();
+  point.batch = number_in(batch).value_or(0);
   UnitProblem problem;
   const std::optional<double> samples = parse_token_count(text.substr(0, at), problem);
-  if (!is_batch || !samples || point.batch < 1 || point.batch > most_target_batch)
+  if (!samples || point.batch < 1 || point.batch > most_target_batch)
     throw Error(fmt::format("--samples-to-target: {} is not a number of samples at a global batch", quote(text)),
                 points_hint);
   point.samples = *samples;
@@ -46,12 +46,7 @@ ConvergencePoint read_target_point(std::string_view text) {
 /// Reads the points of --samples-to-target. A convergence without a model is the user's own.
 Convergence own_convergence(std::string_view text) {
   Convergence own{.model = "", .target = "your target", .source = "--samples-to-target"};
-  for (;;) {
-    const std::size_t end = std::min(text.find(','), text.size());
-    own.points.push_back(read_target_point(text.substr(0, end)));
-    if (end == text.size()) break;
-    text.remove_prefix(end + 1);
-  }
+  for (const std::string& point : comma_separated(text)) own.points.push_back(read_target_point(point));
   std::ranges::sort(own.points, [](const ConvergencePoint& a, const ConvergencePoint& b) { return a.batch < b.batch; });
   const auto same = std::adjacent_find(own.points.begin(), own.points.end(),
                                        [](const auto& a, const auto& b) { return a.batch == b.batch; });

@@ -14,6 +14,7 @@
 #include "core/find.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
+#include "core/words.hpp"
 #include "estimator/exchanges/topology/network.hpp"
 #include "estimator/facts/model_facts.hpp"
 #include "estimator/kernels/device_kernels.hpp"
@@ -163,10 +164,9 @@ const SupposedQuantity* quantity_named(std::string_view name) {
 /// Parses `*2` or `/2` as a factor.
 std::optional<double> factor_in(std::string_view text) {
   if (text.size() < 2 || (text.front() != '*' && text.front() != '/')) return std::nullopt;
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data() + 1, text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  const double factor = text.front() == '*' ? number : 1 / number;
+  const auto number = number_in<double>(text.substr(1));
+  if (!number) return std::nullopt;
+  const double factor = text.front() == '*' ? *number : 1 / *number;
   // This form of the condition is false for NaN, so NaN is refused.
   return factor >= least_factor && factor <= most_factor ? std::optional(factor) : std::nullopt;
 }

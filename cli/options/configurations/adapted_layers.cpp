@@ -11,6 +11,7 @@
 #include "cli/options/configurations/argument_meaning.hpp"
 #include "core/find.hpp"
 #include "core/source_text.hpp"
+#include "core/words.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/model.hpp"
 
@@ -33,16 +34,6 @@ constexpr auto layers_of_modules = std::to_array<std::pair<std::string_view, std
     {"mlp", "gate up down fc1 fc2"},
 });
 
-std::vector<std::string_view> words_in(std::string_view words) {
-  std::vector<std::string_view> all;
-  for (std::size_t at = 0; at < words.size();) {
-    const std::size_t end = std::min(words.find(' ', at), words.size());
-    all.push_back(words.substr(at, end - at));
-    at = end + 1;
-  }
-  return all;
-}
-
 /// Whether a layer in a block, or a part of a joined matrix, has this name.
 bool has_layer(const Model& model, std::string_view name) {
   return std::ranges::any_of(model.layers, [&](const Layer& layer) {
@@ -64,7 +55,7 @@ bool has_module(const Model& model, std::string_view module) {
 std::vector<std::string_view> layers_of(const Model& model, std::string_view module) {
   for (const auto& [modules, layers] : layers_of_modules) {
     if (!is_word_of(modules, module)) continue;
-    std::vector<std::string_view> all = layers.empty() ? std::vector{module} : words_in(layers);
+    std::vector<std::string_view> all = layers.empty() ? std::vector{module} : split(layers, " ");
     if (!layers.empty()) std::erase_if(all, [&](std::string_view layer) { return !has_layer(model, layer); });
     // Some models have one matrix for queries, keys and values, without parts.
     if (is_word_of("q_proj k_proj v_proj", module) && !has_layer(model, module) && has_layer(model, "qkv")) return {"qkv"};
@@ -78,11 +69,8 @@ std::vector<std::string_view> layers_of(const Model& model, std::string_view mod
 
 std::vector<std::string> modules_in(const std::string& list) {
   std::vector<std::string> modules;
-  for (std::size_t at = 0; at < list.size();) {
-    const std::size_t end = std::min(list.find_first_of(" ,[]'\"", at), list.size());
-    const std::string name = list.substr(at, end - at);
-    if (!name.empty()) modules.push_back(name.substr(name.rfind('.') + 1));
-    at = end + 1;
+  for (const std::string_view name : split(list, " ,[]'\"")) {
+    if (!name.empty()) modules.emplace_back(name.substr(name.rfind('.') + 1));
   }
   return modules;
 }

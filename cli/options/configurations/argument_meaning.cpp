@@ -9,6 +9,7 @@
 #include "core/find.hpp"
 #include "core/lower_case.hpp"
 #include "core/suggest.hpp"
+#include "core/words.hpp"
 
 namespace ddl {
 
@@ -42,12 +43,8 @@ bool is_as_modeled(std::string_view key, std::string_view value) {
 }
 
 bool is_word_of(std::string_view words, std::string_view value) {
-  for (std::size_t at = 0; at < words.size();) {
-    const std::size_t end = std::min(words.find(' ', at), words.size());
-    if (is_named(lower_case(words.substr(at, end - at)), lower_case(value))) return true;
-    at = end + 1;
-  }
-  return false;
+  return std::ranges::any_of(split(words, " "),
+                             [&](std::string_view each) { return is_named(lower_case(each), lower_case(value)); });
 }
 
 bool gives_length(const std::string& key) {
@@ -64,10 +61,8 @@ namespace {
 std::vector<std::string> words_of(const ArgumentRow& row, const std::string& value) {
   if (!row.is_list) return {value};
   std::vector<std::string> words;
-  for (std::size_t at = 0; at <= value.size();) {
-    const std::size_t end = std::min(value.find_first_of(" ,", at), value.size());
-    if (end > at) words.push_back(value.substr(at, end - at));
-    at = end + 1;
+  for (const std::string_view word : split(value, " ,")) {
+    if (!word.empty()) words.emplace_back(word);
   }
   return words;
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <map>
 #include <string_view>
@@ -16,6 +15,7 @@
 #include "cli/options/configurations/shell_script.hpp"
 #include "cli/options/configurations/shell_text.hpp"
 #include "core/error.hpp"
+#include "core/words.hpp"
 
 namespace ddl {
 namespace {
@@ -29,10 +29,9 @@ namespace {
 constexpr std::int64_t most_devices = 1'000'000;
 
 /// Returns a whole number above zero; 0 if the node is none.
-std::int64_t number_in(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return problem == std::errc() && end == text.data() + text.size() && value > 0 && value < most_devices ? value : 0;
+std::int64_t positive_in(std::string_view text) {
+  const std::int64_t value = number_in(text).value_or(0);
+  return value > 0 && value < most_devices ? value : 0;
 }
 
 /// Returns the node at a path of keys, such as `resources.limits`. Keys themselves may contain dots, so the path is a list.
@@ -47,7 +46,7 @@ std::optional<ExpandedNode> node_at(const ExpandedNode& root, std::initializer_l
 
 std::int64_t number_at(const ExpandedNode& root, std::initializer_list<std::string_view> keys) {
   const std::optional<ExpandedNode> node = node_at(root, keys);
-  return node ? number_in(scalar_text(*node)) : 0;
+  return node ? positive_in(scalar_text(*node)) : 0;
 }
 
 std::vector<ExpandedNode> items_of(const ExpandedNode& node) {
@@ -75,7 +74,7 @@ Devices devices_in(const ExpandedNode& node) {
     }
   }
   const std::string_view last = std::string_view(text).substr(text.rfind(':') + 1);
-  Devices read{number_in(last), {}};
+  Devices read{positive_in(last), {}};
   std::string_view names = text;
   if (read.count > 0) {
     names = names.substr(0, text.size() - std::min(text.size(), last.size() + 1));

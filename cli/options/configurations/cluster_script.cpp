@@ -5,6 +5,7 @@
 
 #include "cli/options/configurations/shell_text.hpp"
 #include "core/source_text.hpp"
+#include "core/words.hpp"
 
 namespace ddl {
 namespace {
@@ -111,10 +112,8 @@ bool ClusterScript::add_text(const JobText& script, const JobVariables& variable
   begin_command(script.line, variables);
   std::size_t line = script.line;
   std::string rest;
-  for (std::size_t at = 0; at < script.text.size(); ++line) {
-    const std::size_t end = std::min(script.text.find('\n', at), script.text.size());
-    const std::string one = with_variables(std::string_view(script.text).substr(at, end - at), variables.names);
-    at = end + 1;
+  for (const std::string_view raw : split(script.text, "\n")) {
+    const std::string one = with_variables(raw, variables.names);
     // A text in quotes has its line breaks on one line of the file, so its commands are separated there.
     if (script.is_block && line < lines_.size()) {
       put(line, one);
@@ -124,6 +123,7 @@ bool ClusterScript::add_text(const JobText& script, const JobVariables& variable
     } else if (one.find_first_not_of(" \t") != std::string::npos && one[one.find_first_not_of(" \t")] != '#') {
       rest += (rest.empty() ? "" : "; ") + one;
     }
+    ++line;
   }
   if (!rest.empty()) put(script.line, rest);
   return true;
@@ -131,7 +131,7 @@ bool ClusterScript::add_text(const JobText& script, const JobVariables& variable
 
 bool ClusterScript::add_words(std::vector<JobText> words, const JobVariables& variables) {
   if (words.empty()) return false;
-  const std::string shell = words.front().text.substr(words.front().text.rfind('/') + 1);
+  const std::string_view shell = last_step(words.front().text);
   if (shell == "bash" || shell == "sh") {
     for (std::size_t i = 1; i + 1 < words.size() && words[i].text.starts_with('-'); ++i) {
       if (words[i].text.starts_with("--")) continue;

@@ -1,12 +1,12 @@
 #include "cli/options/configurations/configuration.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/format.h>
 
 #include "cli/options/configurations/argument_meaning.hpp"
 #include "cli/options/configurations/shell_text.hpp"
+#include "core/words.hpp"
 #include "model_zoo/files/load_model.hpp"
 
 namespace ddl {
@@ -84,9 +84,8 @@ std::optional<std::int64_t> Configuration::number(RunField field, std::int64_t l
   std::string digits = text;
   // Python and YAML group the digits of a number by underscores: 128_256.
   if (!text.starts_with('_') && !text.ends_with('_')) std::erase(digits, '_');
-  std::int64_t value = 0;
-  const auto [stop, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (problem == std::errc{} && stop == digits.data() + digits.size() && value >= low && value <= high) return value;
+  const auto value = number_in(digits);
+  if (value && *value >= low && *value <= high) return value;
   const std::string message = fmt::format("{} is not a whole number from {} to {}", quote(text), low, high);
   if (!fact->from) throw Error(message);
   throw fact->from->error(message, "write it in digits");
@@ -147,12 +146,7 @@ bool is_trained(const Refusal& refusal, const std::string& model) {
 
 /// Whether one of the options, which are separated by spaces, is given.
 bool is_one_given(std::string_view options, const IsGiven& is_given) {
-  for (std::size_t at = 0; at < options.size();) {
-    const std::size_t end = std::min(options.find(' ', at), options.size());
-    if (is_given(std::string(options.substr(at, end - at)))) return true;
-    at = end + 1;
-  }
-  return false;
+  return std::ranges::any_of(split(options, " "), [&](std::string_view each) { return is_given(std::string(each)); });
 }
 
 }  // namespace

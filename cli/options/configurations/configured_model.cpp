@@ -10,6 +10,7 @@
 #include "cli/options/configurations/shell_text.hpp"
 #include "core/find.hpp"
 #include "core/lower_case.hpp"
+#include "core/words.hpp"
 #include "model_zoo/files/canonical_name.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/files/unknown_model.hpp"
@@ -375,7 +376,7 @@ class SizedModel {
 
 std::optional<std::string> bundled_model_named(std::string_view name) {
   while (!name.empty() && name.back() == '/') name.remove_suffix(1);
-  std::string known = canonical_model_name(name.substr(name.rfind('/') + 1));
+  std::string known = canonical_model_name(last_step(name));
   if (is_bundled(known)) return known;
   return std::nullopt;
 }
@@ -425,7 +426,7 @@ std::string model_of(const Configuration& configuration) {
   if (const auto known = bundled_model_named(name)) return resized(configuration, *known);
   // Of the path of a checkpoint, the last step is the model's name.
   const bool is_path = name.starts_with('/') || name.starts_with('.') || std::ranges::count(name, '/') > 1;
-  const std::string own = is_path ? name.substr(name.rfind('/') + 1) : name;
+  const std::string own = is_path ? std::string(last_step(name)) : name;
   // A step without a number, such as that of /path/to/model, stands for a name.
   const bool is_placeholder = is_path && std::ranges::none_of(own, is_shell_digit);
   const std::string hint = is_placeholder ? "the last step of a path has to be a model's name" : unknown_model_hint(own);

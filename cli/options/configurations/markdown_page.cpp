@@ -13,6 +13,7 @@
 #include "core/find.hpp"
 #include "core/lower_case.hpp"
 #include "core/source_text.hpp"
+#include "core/words.hpp"
 
 namespace ddl {
 namespace {
@@ -70,10 +71,8 @@ std::vector<CodeBlock> blocks_of(const std::string& text) {
   std::string_view open, page;  // the marks that opened the present block, and the page that it is in
   bool is_read = false;
   std::size_t number = 0;
-  for (std::size_t at = 0; at < text.size(); ++number) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    const std::string_view line = std::string_view(text).substr(at, end - at);
-    at = end + 1;
+  for (const std::string_view line : split(text, "\n")) {
+    ++number;
     const Fence fence = fence_in(line);
     if (open.empty() && fence.closes(page)) {
       page = {};
@@ -82,7 +81,7 @@ std::vector<CodeBlock> blocks_of(const std::string& text) {
     } else if (open.empty() && !fence.mark.empty()) {
       open = fence.mark;
       is_read = is_shell(fence.language);
-      if (is_read) blocks.push_back({.first = number + 1, .lines = {}});
+      if (is_read) blocks.push_back({.first = number, .lines = {}});
     } else if (fence.closes(open)) {
       open = {};
     } else if (!open.empty() && is_read) {

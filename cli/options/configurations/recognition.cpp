@@ -12,6 +12,7 @@
 #include "core/find.hpp"
 #include "core/lower_case.hpp"
 #include "core/suggest.hpp"
+#include "core/words.hpp"
 
 namespace ddl {
 
@@ -23,7 +24,7 @@ std::string argument_key(std::string_view key) {
 }
 
 ConfigurationLanguage language_of(const std::string& text, const std::string& path) {
-  if (is_makefile(path) || lower_case(path.substr(path.rfind('/') + 1)) == "justfile") return ConfigurationLanguage::script;
+  if (is_makefile(path) || lower_case(last_step(path)) == "justfile") return ConfigurationLanguage::script;
   if (is_markdown(path) || script_of_job(text, path)) return ConfigurationLanguage::script;
   bool is_first = true;
   for (std::size_t at = 0; at < text.size();) {
@@ -33,8 +34,7 @@ ConfigurationLanguage language_of(const std::string& text, const std::string& pa
     if (is_first && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
     if ((is_first && line.starts_with("#!")) || line.starts_with("#SBATCH")) return ConfigurationLanguage::script;
     is_first = false;
-    while (!line.empty() && (line.front() == ' ' || line.front() == '\t')) line.remove_prefix(1);
-    while (!line.empty() && (line.back() == ' ' || line.back() == '\t' || line.back() == '\r')) line.remove_suffix(1);
+    line = trimmed(line, " \t\r");
     if (line.empty() || line.front() == '#' || line.starts_with("//")) continue;
     if (line.starts_with("/*")) {  // a comment of JSON, which may have several lines
       const std::size_t closing = text.find("*/", static_cast<std::size_t>(line.data() - text.data()));
@@ -113,14 +113,8 @@ bool has_mark(std::span<const std::string_view> marks, const std::vector<std::st
     const std::string name = argument_key(part);
     return std::ranges::any_of(keys, [&](const std::string& key) { return is_named(name, key); });
   };
-  return std::ranges::any_of(marks, [&](std::string_view mark) {
-    for (std::size_t at = 0; at < mark.size();) {
-      const std::size_t end = std::min(mark.find('+', at), mark.size());
-      if (!has(mark.substr(at, end - at))) return false;
-      at = end + 1;
-    }
-    return !mark.empty();
-  });
+  return std::ranges::any_of(
+      marks, [&](std::string_view mark) { return !mark.empty() && std::ranges::all_of(split(mark, "+"), has); });
 }
 
 /// Whether the keys have so many marks of a format that no other program shares them by chance.

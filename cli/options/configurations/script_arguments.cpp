@@ -14,6 +14,7 @@
 #include "cli/options/configurations/starting_commands.hpp"
 #include "core/error.hpp"
 #include "core/find.hpp"
+#include "core/words.hpp"
 
 namespace ddl {
 namespace {
@@ -46,8 +47,6 @@ constexpr std::array<std::string_view, 22> silent_commands{
 
 /// Modules that `python -m` runs, and that train nothing.
 constexpr std::array<std::string_view, 5> silent_modules{"pip", "venv", "ensurepip", "compileall", "json.tool"};
-
-std::string_view last_step(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 const ScriptLauncher* launcher_named(std::string_view word) {
   return find_where(script_launchers, [name = last_step(word)](const ScriptLauncher& each) { return each.word == name; });
@@ -379,13 +378,11 @@ class ArgumentsReader {
     if ((key != "deepspeed:--include" && key != "deepspeed:-i") || !value.is_known()) return false;
     std::set<std::ptrdiff_t> devices;
     std::int64_t hosts = 0;
-    for (std::size_t from = 0; from < value.text.size(); ++hosts) {
-      const std::size_t end = std::min(value.text.find('@', from), value.text.size());
-      const std::string host = value.text.substr(from, end - from);
+    for (const std::string_view host : split(value.text, "@")) {
       // All devices of the host, or a range such as 0-3.
-      if (host.find(':') == std::string::npos || host.find('-', host.find(':')) != std::string::npos) return false;
+      if (host.find(':') == std::string_view::npos || host.find('-', host.find(':')) != std::string_view::npos) return false;
       devices.insert(std::ranges::count(host, ',') + 1);
-      from = end + 1;
+      ++hosts;
     }
     if (devices.size() != 1) return false;
     const auto add_number = [&](const char* name, std::int64_t number) {

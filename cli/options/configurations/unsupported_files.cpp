@@ -16,6 +16,7 @@
 #include "cli/options/configurations/shell_script.hpp"
 #include "core/lower_case.hpp"
 #include "core/source_text.hpp"
+#include "core/words.hpp"
 #include "core/yaml_node.hpp"
 
 namespace ddl {
@@ -168,7 +169,7 @@ std::string hint_of(std::span<const OtherText> kinds, const std::string& text, c
 
 /// Whether a name is that of a training: `train.py`, `run_finetune.sh`.
 bool names_training(std::string_view path) {
-  const std::string name = lower_case(path.substr(path.rfind('/') + 1));
+  const std::string name = lower_case(last_step(path));
   constexpr std::array<std::string_view, 5> words{"train", "tune", "sft", "distill", "main"};
   return std::ranges::any_of(words, [&](std::string_view word) { return name.find(word) != std::string::npos; });
 }

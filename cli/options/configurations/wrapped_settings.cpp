@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -19,6 +17,7 @@
 #include "cli/tools/configuration_format.hpp"
 #include "core/find.hpp"
 #include "core/lower_case.hpp"
+#include "core/words.hpp"
 
 namespace ddl {
 namespace {
@@ -85,12 +84,9 @@ ConfigEntry* entry_of_argument(ConfigEntries& settings, std::string_view argumen
 
 /// Returns a positive number; 0 if the entry has none.
 double number_of(const ConfigEntry* entry) {
-  double value = 0;
-  if (entry == nullptr) return 0;
-  const char* const end = entry->value.data() + entry->value.size();
-  const bool is_whole = std::from_chars(entry->value.data(), end, value).ptr == end;
   constexpr double most = 1e6;
-  return is_whole && value > 0 && value < most ? value : 0;
+  const double value = entry == nullptr ? 0 : number_in<double>(entry->value).value_or(0);
+  return value > 0 && value < most ? value : 0;
 }
 
 /// In FlagScale, the width of a gated MLP follows from a multiple, if the file does not give it: replaces the multiple by
@@ -237,12 +233,9 @@ std::string_view mesh_axis_of(std::string_view key) {
 std::string product_of(const std::string& a, const std::string& b) {
   if (a == "1") return b;
   if (b == "1") return a;
-  std::int64_t first = 0, second = 0, product = 0;
-  const auto reads = [](const std::string& text, std::int64_t& value) {
-    const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return problem == std::errc{} && stop == text.data() + text.size() && value > 0;
-  };
-  if (!reads(a, first) || !reads(b, second)) return a == "-1" || b == "-1" ? "-1" : "";
+  const std::int64_t first = number_in(a).value_or(0), second = number_in(b).value_or(0);
+  std::int64_t product = 0;
+  if (first <= 0 || second <= 0) return a == "-1" || b == "-1" ? "-1" : "";
   return __builtin_mul_overflow(first, second, &product) ? "" : std::to_string(product);
 }
 

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <cstdint>
 #include <cstdlib>
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+#include "core/words.hpp"
 
 namespace ddl {
 namespace {
@@ -47,16 +48,12 @@ bool locale_is_utf8() {
   return false;
 }
 
-/// Returns the value of the variable COLUMNS; 0 if COLUMNS is not a number.
+}  // namespace
+
 std::size_t columns_said() {
   const char* const said = std::getenv("COLUMNS");
-  const std::string_view text = said == nullptr ? "" : said;
-  std::size_t width = 0;
-  const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), width);
-  return problem == std::errc{} && stop == text.data() + text.size() ? width : 0;
+  return said == nullptr ? 0 : number_in<std::size_t>(said).value_or(0);
 }
-
-}  // namespace
 
 Page page_of_output(bool to_file) {
   Page page;
