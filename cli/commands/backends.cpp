@@ -122,9 +122,7 @@ void add_backends(const Command& program, Request& request) {
        {"ddl-oracle backends --format json", "back ends as JSON, for programs"},
        {"ddl-oracle backends -o backends.txt", "back ends, written to a file"}});
   add_report_options(command, request.report);
-  command.callback([&request] {
-    request.run = [] { return list_backends().then({"ddl-oracle", "profile", "resnet50", "--batch", "1"}); };
-  });
+  request.on_choice(command, [] { return list_backends().then({"ddl-oracle", "profile", "resnet50", "--batch", "1"}); });
 }
 
 }  // namespace ddl

@@ -427,17 +427,15 @@ void add_network(const Command& calibrate, Request& request) {
                      "number of nodes gives it");
   command.add_option("--prefer", files.prefer, "file to prefer if files contradict each other").type_name("FILE");
   add_fit_options(command, fit, request.report);
-  command.callback([asked, &request] {
-    request.run = [asked, &request] {
-      Report report = calibrate_network(asked->first, asked->second);
-      const FitRequest& chosen = asked->first;
-      if (chosen.output.empty()) {
-        report.next.push_back(request.command + " --machine dgx-h100 -o ours.yaml");
-        return report;
-      }
-      return std::move(report).then({"ddl-oracle", "recommend", "llama3-8b", "--machine", chosen.machine, "--coefficients",
-                                     (std::filesystem::path(".") / chosen.output).string(), "--gpus", "64"});
-    };
+  request.on_choice(command, [asked, &request] {
+    Report report = calibrate_network(asked->first, asked->second);
+    const FitRequest& chosen = asked->first;
+    if (chosen.output.empty()) {
+      report.next.push_back(request.command + " --machine dgx-h100 -o ours.yaml");
+      return report;
+    }
+    return std::move(report).then({"ddl-oracle", "recommend", "llama3-8b", "--machine", chosen.machine, "--coefficients",
+                                   (std::filesystem::path(".") / chosen.output).string(), "--gpus", "64"});
   });
 }
 
@@ -452,9 +450,7 @@ void add_live(const Command& calibrate, Request& request) {
         "a demo without a network"}});
   add_live_options(command, asked->second);
   add_fit_options(command, asked->first, request.report);
-  command.callback([asked, &request] {
-    request.run = [asked, &request] { return calibrate_live(asked->first, asked->second, request.report); };
-  });
+  request.on_choice(command, [asked, &request] { return calibrate_live(asked->first, asked->second, request.report); });
 }
 
 }  // namespace

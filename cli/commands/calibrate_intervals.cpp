@@ -163,7 +163,7 @@ void add_calibrate_intervals(const Command& calibrate, Request& request) {
                     {"ddl-oracle calibrate intervals --format json", "coverage, and the widths of the intervals"}});
   add_output_option(command, asked->output, "fit the interval widths again (takes minutes), and write them to this file");
   add_format_option(command, request.report, {Content::rows});
-  command.callback([asked, &request] { request.run = [asked] { return calibrate_intervals(*asked); }; });
+  request.on_choice(command, [asked] { return calibrate_intervals(*asked); });
 }
 
 }  // namespace ddl

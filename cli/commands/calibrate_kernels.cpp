@@ -149,14 +149,11 @@ void add_calibrate_kernels(const Command& calibrate, Request& request) {
                    "number of kernels per family that are kept in addition to the formula (default 1500)");
   add_output_option(command, asked->output, "write or extend this device file");
   add_format_option(command, request.report);
-  command.callback([asked, &request] {
-    request.run = [asked, &request] {
-      Report report = calibrate_from_kernels(*asked);
-      report.next.push_back(asked->output.empty()
-                                ? request.command + " -o device.yaml"
-                                : "ddl-oracle machines new ours --like " + asked->machine + " -o ours.yaml");
-      return report;
-    };
+  request.on_choice(command, [asked, &request] {
+    Report report = calibrate_from_kernels(*asked);
+    report.next.push_back(asked->output.empty() ? request.command + " -o device.yaml"
+                                                : "ddl-oracle machines new ours --like " + asked->machine + " -o ours.yaml");
+    return report;
   });
 }
 

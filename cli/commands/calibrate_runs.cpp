@@ -150,24 +150,22 @@ void add_calibrate_runs(const Command& calibrate, Request& request) {
       .required();
   add_output_option(command, asked->output, "write the results into this coefficients file of the machine");
   add_format_option(command, request.report);
-  command.callback([asked, &request] {
-    request.run = [asked, &request] {
-      Report report = calibrate_from_runs(*asked);
-      if (asked->output.empty()) {
-        report.next.push_back(request.command + " -o learned.yaml");
-        return report;
-      }
-      std::vector<std::string> next{"ddl-oracle",
-                                    "validate",
-                                    asked->runs,
-                                    "--machine",
-                                    asked->machine,
-                                    "--coefficients",
-                                    (std::filesystem::path(".") / asked->output).string()};
-      const std::vector<std::string> profiles = profile_words(asked->profiles);
-      next.insert(next.end(), profiles.begin(), profiles.end());
-      return std::move(report).then(next);
-    };
+  request.on_choice(command, [asked, &request] {
+    Report report = calibrate_from_runs(*asked);
+    if (asked->output.empty()) {
+      report.next.push_back(request.command + " -o learned.yaml");
+      return report;
+    }
+    std::vector<std::string> next{"ddl-oracle",
+                                  "validate",
+                                  asked->runs,
+                                  "--machine",
+                                  asked->machine,
+                                  "--coefficients",
+                                  (std::filesystem::path(".") / asked->output).string()};
+    const std::vector<std::string> profiles = profile_words(asked->profiles);
+    next.insert(next.end(), profiles.begin(), profiles.end());
+    return std::move(report).then(next);
   });
 }
 

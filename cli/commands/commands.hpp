@@ -14,6 +14,11 @@ struct Request {
   std::function<Report()> run;
   ReportOptions report;
   std::string command;  ///< the whole command line, for the report
+
+  /// Makes `action` the requested one if the user chooses the command `of`.
+  void on_choice(const Command& of, std::function<Report()> action) {
+    of.callback([this, action = std::move(action)] { run = action; });
+  }
 };
 
 // Each of the following functions is defined in the file of its command. The function adds the

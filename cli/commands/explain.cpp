@@ -476,14 +476,11 @@ void add_explain(const Command& program, Request& request) {
       "--out-of-core", options->out_of_core,
       "make the plan fit: each group of layers keeps its activations, offloads them to the host, or recomputes them");
   add_report_options(command, request.report, {Content::rows, Content::steps});
-  command.callback([options, command, &request] {
-    request.run = [options, command, &request] {
-      settle_counts(options->study, options->plan, !options->like.empty());
-      Report report = explain(*options, command, request.report);
-      report.next.push_back(request.command +
-                            (options->why_not.empty() ? " --why-not best" : " --format html -o plan.html"));
-      return report;
-    };
+  request.on_choice(command, [options, command, &request] {
+    settle_counts(options->study, options->plan, !options->like.empty());
+    Report report = explain(*options, command, request.report);
+    report.next.push_back(request.command + (options->why_not.empty() ? " --why-not best" : " --format html -o plan.html"));
+    return report;
   });
 }
 

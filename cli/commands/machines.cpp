@@ -128,9 +128,7 @@ void add_machines_list(const Command& command, Request& request) {
   });
   lists.add_option("--vendor,--maker", asked->maker, "vendor of the devices, such as AMD; default: all");
   add_report_options(lists, request.report);
-  lists.callback([&request, asked] {
-    request.run = [asked] { return list_machines(*asked).then({"ddl-oracle", "machines", "show", "dgx-h100"}); };
-  });
+  request.on_choice(lists, [asked] { return list_machines(*asked).then({"ddl-oracle", "machines", "show", "dgx-h100"}); });
 }
 
 Json sheet_json(const MachineSheet& sheet) {
@@ -184,10 +182,8 @@ void add_machines(const Command& program, Request& request) {
                   {"ddl-oracle machines show dgx-a100 --format yaml -o mine.yaml", "a machine file to edit"},
                   {"ddl-oracle machines show alps --format json", "a datasheet as JSON, for programs"}});
   add_report_options(shows, request.report, {Content::rows, Content::yaml});
-  shows.callback([name, &request] {
-    request.run = [name] {
-      return show_machine(*name).then({"ddl-oracle", "recommend", "llama3-8b", "--machine", *name, "--gpus", "8"});
-    };
+  request.on_choice(shows, [name] {
+    return show_machine(*name).then({"ddl-oracle", "recommend", "llama3-8b", "--machine", *name, "--gpus", "8"});
   });
   add_machines_new(command, request);
 }

@@ -225,19 +225,13 @@ Report new_machine(const MachineNewRequest& asked, const std::string& format) {
 template <class Q>
 void add_quantity(const Command& command, const std::string& name, std::optional<Q>& into, const Plausible<Q>& range,
                   const std::string& type, const std::string& example, const std::string& description) {
-  command
-      .add_option_function(
-          name,
-          [&into, &range, name, example](const std::string& text) {
-            UnitProblem problem;
-            into = parse_plausible(text, range, problem);
-            if (!into) throw Error(fmt::format("{}: {}", name, problem.message), problem.hint);
-            if (!(into->value() > 0))
-              throw Error(fmt::format("{}: {} must be greater than zero", name, quote(text)),
-                          "write for example " + example);
-          },
-          description)
-      .type_name(type);
+  const auto parse = [&range, example](const std::string& text, UnitProblem& problem) -> std::optional<Q> {
+    const std::optional<Q> value = parse_plausible(text, range, problem);
+    if (!value || value->value() > 0) return value;
+    problem = {quote(text) + " must be greater than zero", "write for example " + example};
+    return std::nullopt;
+  };
+  add_parsed(command, name, into, parse, "", type, description);
 }
 
 /// Reads `bf16=312TFLOP/s,fp8=624TFLOP/s`.
@@ -317,13 +311,11 @@ void add_machines_new(const Command& machines, Request& request) {
       .type_name("FOLDER")
       .default_str("/");
   add_format_option(command, request.report);
-  command.callback([asked, &request] {
-    request.run = [asked, &request] {
-      Report report = new_machine(*asked, request.report.format);
-      if (!is_file(asked->output)) return report;
-      return std::move(report).then({"ddl-oracle", "recommend", "llama3-8b", "--machine",
-                                     (std::filesystem::path(".") / asked->output).string(), "--gpus", "8"});
-    };
+  request.on_choice(command, [asked, &request] {
+    Report report = new_machine(*asked, request.report.format);
+    if (!is_file(asked->output)) return report;
+    return std::move(report).then({"ddl-oracle", "recommend", "llama3-8b", "--machine",
+                                   (std::filesystem::path(".") / asked->output).string(), "--gpus", "8"});
   });
 }
 

@@ -111,8 +111,7 @@ void add_models_import(const Command& models, Request& request) {
   command.add_switch("--allow-unknown", asked->options.allow_unknown,
                      "treat unknown operators that keep the shape as elementwise layers");
   add_format_option(command, request.report);
-  command.callback(
-      [asked, &request] { request.run = [asked, &request] { return import_model_file(*asked, request.report.format); }; });
+  request.on_choice(command, [asked, &request] { return import_model_file(*asked, request.report.format); });
 }
 
 }  // namespace ddl

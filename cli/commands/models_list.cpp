@@ -118,9 +118,7 @@ void add_models_list(const Command& models, Request& request) {
                   {"ddl-oracle models list --kind moe --larger 100B", "large language models with experts"},
                   {"ddl-oracle models list --format json -o models.json", "the list as JSON, written to a file"}});
   add_report_options(lists, request.report);
-  lists.callback([options, &request] {
-    request.run = [options] { return listed_models(*options).then({"ddl-oracle", "models", "show", "resnet50"}); };
-  });
+  request.on_choice(lists, [options] { return listed_models(*options).then({"ddl-oracle", "models", "show", "resnet50"}); });
 }
 
 }  // namespace ddl

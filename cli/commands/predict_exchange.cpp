@@ -271,11 +271,9 @@ void add_predict_exchange(const Command& predict, Request& request) {
   exchange.add_option("--coefficients", asked->coefficients,
                       "measurements: a file, a bundled name, or none (default: those bundled with the machine)");
   add_report_options(exchange, request.report);
-  exchange.callback([asked, &request] {
-    request.run = [asked] {
-      return predict_exchanges(*asked).then(
-          {"ddl-oracle", "recommend", "llama3-8b", "--machine", asked->machine, "--gpus", "8"});
-    };
+  request.on_choice(exchange, [asked] {
+    return predict_exchanges(*asked).then(
+        {"ddl-oracle", "recommend", "llama3-8b", "--machine", asked->machine, "--gpus", "8"});
   });
 }
 

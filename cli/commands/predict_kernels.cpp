@@ -113,10 +113,8 @@ void add_predict_kernels(const Command& predict, Request& request) {
                      "measurements: a file, a bundled name, or none (default: those bundled with the machine)");
   add_profile_options(command, asked->profiles, asked->any_device);
   add_report_options(command, request.report, {Content::rows});
-  command.callback([asked, &request] {
-    request.run = [asked] {
-      return kernels_report(*asked).then({"ddl-oracle", "profile", "--problems", asked->file, "-o", "measured.profile"});
-    };
+  request.on_choice(command, [asked] {
+    return kernels_report(*asked).then({"ddl-oracle", "profile", "--problems", asked->file, "-o", "measured.profile"});
   });
 }
 

@@ -294,7 +294,7 @@ void add_predict_mixed(const Command& predict, Request& request) {
   command.add_option("--optimizer", asked->study.optimizer, "optimizer; default: as of 'recommend'");
   add_software_option(command, asked->study.software);
   add_report_options(command, request.report, {Content::rows});
-  command.callback([asked, &request] { request.run = [asked] { return predict_mixture(*asked); }; });
+  request.on_choice(command, [asked] { return predict_mixture(*asked); });
 }
 
 }  // namespace ddl

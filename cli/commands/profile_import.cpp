@@ -163,8 +163,7 @@ void add_profile_import(const Command& profile, Request& request) {
   command.add_option("--optimizer", asked->optimizer, "sgd, momentum or adam; default: the trace's, else sgd");
   command.add_option("--device", asked->device, "name of the device; default: the trace's, if it is of a GPU");
   add_format_option(command, request.report);
-  command.callback(
-      [asked, &request] { request.run = [asked, &request] { return import_profile_file(*asked, request.report.format); }; });
+  request.on_choice(command, [asked, &request] { return import_profile_file(*asked, request.report.format); });
 }
 
 }  // namespace ddl

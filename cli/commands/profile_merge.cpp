@@ -91,7 +91,7 @@ void add_profile_merge(const Command& profile, Request& request) {
   command.add_switch("--partial", asked->partial, "merge the available shards, even if others are missing or incomplete");
   command.add_switch("--overwrite", asked->overwrite, "overwrite an existing profile");
   add_format_option(command, request.report, {Content::rows});
-  command.callback([asked, &request] { request.run = [asked, &request] { return merge(*asked, request.command); }; });
+  request.on_choice(command, [asked, &request] { return merge(*asked, request.command); });
 }
 
 }  // namespace ddl

@@ -434,14 +434,12 @@ void add_recommend(const Command& program, Request& request) {
     handles.degrees.excludes(sought);
   }
   add_report_options(command, request.report, {Content::rows, Content::steps});
-  command.callback([options, command, &request] {
+  request.on_choice(command, [options, command, &request] {
     settle_lists(options->plan);
     options->typed = request.command;
-    request.run = [options, command, &request] {
-      Report report = recommend(*options, command, request.report.output);
-      add_next(*options, report);
-      return report;
-    };
+    Report report = recommend(*options, command, request.report.output);
+    add_next(*options, report);
+    return report;
   });
 }
 

@@ -80,7 +80,7 @@ void add_serve(const Command& program, Request& request) {
       .file();
   add_number(command, "--time-limit", options->time_limit, 0.1, 600,
              "time limit of a search in seconds; after that, the best plan so far is shown");
-  command.callback([options, &request] { request.run = [options] { return serve(*options); }; });
+  request.on_choice(command, [options] { return serve(*options); });
 }
 
 }  // namespace ddl

@@ -114,7 +114,7 @@ void add_validate_kernels(const Command& validate_command, Request& request) {
              "overhead in each measured time in microseconds, such as the kernel launch (default 0)");
   add_number(command, "--tolerance", asked->tolerance, 0, 1e6, "exit with status 1 if a group's median |error| is larger");
   add_report_options(command, request.report, {Content::rows});
-  command.callback([asked, &request] { request.run = [asked] { return validate(*asked); }; });
+  request.on_choice(command, [asked] { return validate(*asked); });
 }
 
 }  // namespace ddl

@@ -161,7 +161,7 @@ void add_validate_memory(const Command& validate_command, Request& request) {
       .type_name("COLUMN=VALUES");
   add_number(command, "--tolerance", options->tolerance, 0, 1, "maximum share of wrong verdicts for exit status 0");
   add_report_options(command, request.report, {Content::rows});
-  command.callback([options, &request] { request.run = [options] { return validate_memory(*options); }; });
+  request.on_choice(command, [options] { return validate_memory(*options); });
 }
 
 }  // namespace ddl

@@ -4,10 +4,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cli/options/command_line.hpp"
 #include "core/enum_array.hpp"
+#include "core/error.hpp"
+#include "core/units.hpp"
 
 namespace ddl {
 
@@ -33,6 +36,20 @@ template <NamedEnum Enum>
 }
 /// Splits a text at commas. An empty text gives one empty word.
 [[nodiscard]] std::vector<std::string> comma_separated(std::string_view text);
+
+/// Adds an option whose value `parse` reads. If `parse` returns empty and a problem, throws Error, which names the option.
+/// `hint`: replaces the hint of the problem, unless it is empty.
+template <class Value, class Parse>
+Option add_parsed(const Command& command, const std::string& name, Value& into, const Parse& parse, const std::string& hint,
+                  const std::string& type, const std::string& description) {
+  const auto read = [name, &into, parse, hint](const std::string& text) {
+    UnitProblem problem;
+    auto value = parse(text, problem);
+    if (!value) throw Error(name + ": " + problem.message, hint.empty() ? problem.hint : hint);
+    into = *std::move(value);
+  };
+  return command.add_option_function(name, read, description).type_name(type);
+}
 
 /// Adds an option that takes a whole number in [low, high], written in digits only. Other values
 /// throw Error, which names the option and the range.

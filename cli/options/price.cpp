@@ -105,17 +105,9 @@ std::optional<std::vector<DevicePrice>> parse_prices(std::string_view text, Unit
 }
 
 void add_price_option(const Command& command, std::vector<DevicePrice>& prices) {
-  command
-      .add_option_function(
-          "--price",
-          [&prices](const std::string& text) {
-            UnitProblem problem;
-            std::optional<std::vector<DevicePrice>> parsed = parse_prices(text, problem);
-            if (!parsed) throw Error("--price: " + problem.message, problem.hint);
-            prices = *std::move(parsed);
-          },
-          "price of a GPU for an hour, such as 2.5USD/h, or by device: h100=2.5USD/h,b200=4USD/h; default: the machine's")
-      .type_name("PRICE");
+  add_parsed(
+      command, "--price", prices, parse_prices, "", "PRICE",
+      "price of a GPU for an hour, such as 2.5USD/h, or by device: h100=2.5USD/h,b200=4USD/h; default: the machine's");
 }
 
 const DevicePrice* price_for(std::span<const DevicePrice> prices, const Machine& machine) {

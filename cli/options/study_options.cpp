@@ -79,33 +79,20 @@ std::string adapted_model(const std::string& model, std::optional<std::int64_t> 
 }
 
 void add_memory_options(const Command& command, MemoryOptions& options) {
-  const auto refuse = [](const char* option, const UnitProblem& problem) {
-    throw Error(fmt::format("{}: {}", option, problem.message), problem.hint);
+  const auto parse_memory = [](const std::string& text, UnitProblem& problem) -> std::optional<Bytes> {
+    const auto memory = parse_plausible(text, plausible_memory, problem);
+    if (!memory || *memory > Bytes{}) return memory;
+    problem = {quote(text) + " must be greater than zero", "write for example 80GiB"};
+    return std::nullopt;
   };
-  command
-      .add_option_function(
-          "--gpu-memory",
-          [&options, refuse](const std::string& text) {
-            UnitProblem problem;
-            options.gpu_memory = parse_plausible(text, plausible_memory, problem);
-            if (!options.gpu_memory) refuse("--gpu-memory", problem);
-            if (*options.gpu_memory <= Bytes{})
-              refuse("--gpu-memory", {quote(text) + " must be greater than zero", "write for example 80GiB"});
-          },
-          "memory per GPU, such as 80GiB, instead of the machine's")
-      .type_name("SIZE");
-  command
-      .add_option_function(
-          "--margin",
-          [&options, refuse](const std::string& text) {
-            UnitProblem problem;
-            options.margin = parse_margin(text, problem);
-            if (!options.margin && problem.hint.find("900 GiB") != std::string::npos)
-              problem.hint = "write for example 2GiB or 5%";
-            if (!options.margin) refuse("--margin", problem);
-          },
-          "memory to keep free, such as 2GiB or 5%")
-      .type_name("SIZE")
+  add_parsed(command, "--gpu-memory", options.gpu_memory, parse_memory, "", "SIZE",
+             "memory per GPU, such as 80GiB, instead of the machine's");
+  const auto parse = [](const std::string& text, UnitProblem& problem) {
+    const auto margin = parse_margin(text, problem);
+    if (problem.hint.find("900 GiB") != std::string::npos) problem.hint = "write for example 2GiB or 5%";
+    return margin;
+  };
+  add_parsed(command, "--margin", options.margin, parse, "", "SIZE", "memory to keep free, such as 2GiB or 5%")
       .default_str("0 B");
 }
 
@@ -443,6 +430,20 @@ std::vector<NamedStudy> studies_named(const StudyOptions& options) {
   return studies;
 }
 
+namespace {
+
+/// Adds an option that takes one of some words. Its default is the present value.
+void add_word(const Command& command, const std::string& name, std::string& into, const std::vector<std::string_view>& words,
+              const std::string& description) {
+  const auto read = [name, &into, words](const std::string& text) {
+    if (!contains(words, text)) unknown_choice(name, text, words);
+    into = text;
+  };
+  command.add_option_function(name, read, description).default_str(into).words([words] { return texts(words); });
+}
+
+}  // namespace
+
 void add_format_option(const Command& command, ReportOptions& options, const std::vector<Content>& held) {
   std::vector<std::string_view> names;
   for (const Format& format : formats()) {
@@ -450,29 +451,8 @@ void add_format_option(const Command& command, ReportOptions& options, const std
       names.push_back(format.name);
     }
   }
-  command
-      .add_option_function(
-          "--format",
-          [&options, names](const std::string& text) {
-            if (!contains(names, text)) unknown_choice("--format", text, names);
-            options.format = text;
-          },
-          "format of the report")
-      .default_str("text")
-      .words([names] { return texts(names); });
-  command
-      .add_option_function(
-          "--color",
-          [&options](const std::string& text) {
-            if (text != "auto" && text != "always" && text != "never")
-              unknown_choice("--color", text, {"auto", "always", "never"});
-            options.color = text;
-          },
-          "whether the report has colors")
-      .default_str("auto")
-      .words([] {
-        return std::vector<std::string>{"auto", "always", "never"};
-      });
+  add_word(command, "--format", options.format, names, "format of the report");
+  add_word(command, "--color", options.color, {"auto", "always", "never"}, "whether the report has colors");
   command.add_switch("--wide", options.wide, "show all columns of tables (format text)");
   command.add_switch("--ascii", options.ascii, "use ASCII characters only (format text)");
   command.add_switch("-q,--quiet", options.quiet, "no warnings, only errors");

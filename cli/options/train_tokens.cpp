@@ -103,16 +103,9 @@ std::string print_token_count(double tokens) {
 }
 
 void add_training_options(const Command& command, Training& training) {
-  const Option tokens = command
-                            .add_option_function(
-                                "--train-tokens",
-                                [&training](const std::string& text) {
-                                  UnitProblem problem;
-                                  training.tokens = parse_token_count(text, problem);
-                                  if (!training.tokens) throw Error("--train-tokens: " + problem.message, problem.hint);
-                                },
-                                "report time and cost for this number of tokens, such as 300B or 1T, instead of an epoch")
-                            .type_name("COUNT");
+  const Option tokens =
+      add_parsed(command, "--train-tokens", training.tokens, parse_token_count, "", "COUNT",
+                 "report time and cost for this number of tokens, such as 300B or 1T, instead of an epoch");
   const Option epochs = add_whole_number(command, "--epochs", training.epochs, 1, most_epochs,
                                          "report time and cost for this number of epochs instead of one");
   epochs.excludes(tokens);
