@@ -11,7 +11,7 @@
 
 #include "calibration/inputs/machine_reader.hpp"
 #include "calibration/inputs/study.hpp"
-#include "cli/commands/models_list.hpp"
+#include "cli/commands/commands.hpp"
 #include "cli/documents/model_drawing.hpp"
 #include "cli/options/option_value.hpp"
 #include "cli/options/study_options.hpp"

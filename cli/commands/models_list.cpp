@@ -1,5 +1,3 @@
-#include "cli/commands/models_list.hpp"
-
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -10,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/commands/commands.hpp"
 #include "cli/options/option_value.hpp"
 #include "cli/options/study_options.hpp"
 #include "cli/report/fields.hpp"

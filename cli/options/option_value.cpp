@@ -118,4 +118,51 @@ Option add_number(const Command& command, const std::string& name, std::optional
   return add(command, name, into, low, high, description, "number", 0.5);
 }
 
+std::vector<std::int64_t> parse_number_list(const std::string& option, std::string_view text, std::int64_t low,
+                                            std::int64_t high) {
+  const auto refuse = [&](std::string_view part) {
+    const std::string hint = number_hint(option, part);
+    throw Error(fmt::format("{} is {}, which is not a whole number from {} to {}", option, quote(part), low, high),
+                hint.empty() ? fmt::format("write it in digits, as in {0} 64, {0} 8,16,24 or {0} 8..64", option) : hint);
+  };
+  const auto number = [&](std::string_view part) {
+    const auto value = number_in(part);
+    if (!value || *value < low || *value > high) refuse(part);
+    return *value;
+  };
+  std::vector<std::int64_t> numbers;
+  const auto add = [&](std::int64_t value) {
+    if (contains(numbers, value)) throw Error(fmt::format("{} {} has {} twice", option, quote(text), value), "name it once");
+    if (numbers.size() == most_list_values)
+      throw Error(fmt::format("{} {} has more than {} numbers", option, quote(text), most_list_values), "use fewer");
+    numbers.push_back(value);
+  };
+  for (const std::string& part : comma_separated(text)) {
+    const std::size_t dots = part.find("..");
+    if (dots == std::string::npos) {
+      add(number(part));
+      continue;
+    }
+    const std::int64_t first = number(std::string_view(part).substr(0, dots));
+    const std::int64_t last = number(std::string_view(part).substr(dots + 2));
+    if (last < first)
+      throw Error(fmt::format("{} {} ends before it begins", option, quote(part)), "write the smaller number first");
+    for (std::int64_t value = first; value <= last; value *= 2) {
+      add(value);
+      if (value > last / 2) break;
+    }
+  }
+  return numbers;
+}
+
+Option add_number_list(const Command& command, const std::string& name, std::vector<std::int64_t>& into, std::int64_t low,
+                       std::int64_t high, const std::string& description) {
+  const std::string shown = name.substr(0, name.find(','));
+  return command
+      .add_option_function(
+          name, [shown, &into, low, high](const std::string& text) { into = parse_number_list(shown, text, low, high); },
+          description)
+      .type_name("NUMBER[,..]");
+}
+
 }  // namespace ddl

@@ -9,7 +9,6 @@
 #include "calibration/inputs/machine_reader.hpp"
 #include "calibration/inputs/plan_degrees.hpp"
 #include "cli/options/layer_layouts.hpp"
-#include "cli/options/number_list.hpp"
 #include "cli/options/option_value.hpp"
 #include "cli/options/plan_notation.hpp"
 #include "cli/options/strategies.hpp"

@@ -13,7 +13,6 @@
 #include "cli/options/configurations/recognition.hpp"
 #include "cli/options/configurations/references.hpp"
 #include "cli/options/configurations/script_arguments.hpp"
-#include "cli/options/configurations/script_text.hpp"
 #include "cli/options/configurations/shell_script.hpp"
 #include "cli/options/configurations/unsupported_files.hpp"
 #include "cli/options/configurations/wrapped_settings.hpp"

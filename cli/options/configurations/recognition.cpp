@@ -280,4 +280,10 @@ const ForeignTool* foreign_tool_of(const ConfiguredText& text) {
   return nullptr;
 }
 
+std::string script_of(const std::string& text, const std::string& path) {
+  if (is_markdown(path)) return script_of_page(text, path);
+  if (is_makefile(path)) return script_of_makefile(text);
+  return script_of_job(text, path).value_or(text);
+}
+
 }  // namespace ddl

@@ -12,7 +12,6 @@
 #include "cli/options/configurations/expanded_yaml.hpp"
 #include "cli/options/configurations/recognition.hpp"
 #include "cli/options/configurations/script_arguments.hpp"
-#include "cli/options/configurations/script_text.hpp"
 #include "cli/options/configurations/shell_script.hpp"
 #include "core/lower_case.hpp"
 #include "core/source_text.hpp"
