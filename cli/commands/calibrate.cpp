@@ -397,7 +397,7 @@ Report calibrate_live(const FitRequest& asked, const LiveRequest& live, ReportOp
 void add_fit_options(const Command& command, FitRequest& asked, ReportOptions& report) {
   offer_machines(command.add_option("--machine", asked.machine,
                                     "machine the measurements were taken on: a name, or a path to a machine file"));
-  command.add_option("--plot", asked.plot, "draw fit and measurements: text, or a file that ends in .svg").type_name("FILE");
+  command.add_option("--plot", asked.plot, "draw fit and measurements: text, or a file that ends in .svg", "FILE");
   add_number(command, "--tolerance", asked.tolerance, 0, 1e6, "exit with status 1 if a fit's median |error| is larger");
   add_output_option(command, asked.output, "write the results into this coefficients file of the machine");
   add_format_option(command, report);
@@ -425,7 +425,7 @@ void add_network(const Command& calibrate, Request& request) {
   command.add_option("--level", files.level,
                      "level of the network: node or between-nodes, if neither a file nor its "
                      "number of nodes gives it");
-  command.add_option("--prefer", files.prefer, "file to prefer if files contradict each other").type_name("FILE");
+  command.add_option("--prefer", files.prefer, "file to prefer if files contradict each other", "FILE");
   add_fit_options(command, fit, request.report);
   request.on_choice(command, [asked, &request] {
     Report report = calibrate_network(asked->first, asked->second);

@@ -137,10 +137,8 @@ void add_calibrate_runs(const Command& calibrate, Request& request) {
       .add_option("table", asked->runs,
                   "measured training runs: a CSV file, or a bundled table (paradl-abci, vtrain-a100-node, …)")
       .required();
-  command.add_option("--where", asked->where, "use only runs with one of these values in the column: quality=A,B")
-      .take_all()
-      .one_value_each()
-      .type_name("COLUMN=VALUES");
+  command.add_repeated("--where", asked->where, "use only runs with one of these values in the column: quality=A,B",
+                       "COLUMN=VALUES");
   command.add_option("--coefficients", asked->coefficients,
                      "initial coefficients: a file, a bundled name or none; default: those bundled with a bundled machine");
   add_profile_options(command, asked->profiles.files, asked->profiles.any_device);

@@ -259,11 +259,9 @@ void add_sheet_options(const Command& command, MachineNewRequest& asked) {
   command
       .add_option("--gpu", sheet.gpu, "GPU of the machine: a bundled machine or its GPU, such as mi300x; instead of --like")
       .names_or_file(machine_names);
-  command
-      .add_option_function(
-          "--peak", [&sheet](const std::string& text) { sheet.peaks = parse_peaks(text); },
-          "peak of an unknown GPU by precision without sparsity, such as bf16=312TFLOP/s,fp8=624TFLOP/s")
-      .type_name("PEAKS");
+  command.add_option_function(
+      "--peak", [&sheet](const std::string& text) { sheet.peaks = parse_peaks(text); },
+      "peak of an unknown GPU by precision without sparsity, such as bf16=312TFLOP/s,fp8=624TFLOP/s", "PEAKS");
   add_quantity(command, "--memory", sheet.memory, plausible_memory, "SIZE", "80GiB",
                "memory of an unknown GPU, such as 80GiB");
   add_quantity(command, "--memory-bandwidth", sheet.memory_bandwidth, plausible_memory_bandwidth, "BANDWIDTH", "2TB/s",
@@ -293,11 +291,11 @@ void add_machines_new(const Command& machines, Request& request) {
   command.add_option("name", asked->name, "name of the new machine").required();
   command.add_option("--like", asked->like, "base machine: a bundled one, or a machine file; the host gives the differences")
       .names_or_file(machine_names);
-  command
-      .add_option("--captured", asked->outputs,
-                  "saved outputs of nvidia-smi, topo -m, rocm-smi, amd-smi, hl-smi, xpu-smi, npu-smi, neuron-ls, lscpu, "
-                  "ibstat or scontrol show node on the machine; no program is then run, and --like defaults to their GPUs")
-      .type_name("FILE");
+  command.add_option(
+      "--captured", asked->outputs,
+      "saved outputs of nvidia-smi, topo -m, rocm-smi, amd-smi, hl-smi, xpu-smi, npu-smi, neuron-ls, lscpu, "
+      "ibstat or scontrol show node on the machine; no program is then run, and --like defaults to their GPUs",
+      "FILE");
   add_sheet_options(command, *asked);
   add_whole_number(command, "--nodes", asked->nodes, 1, 100'000'000,
                    "number of nodes; default: that of Slurm, else that of the base machine");
@@ -307,8 +305,7 @@ void add_machines_new(const Command& machines, Request& request) {
                      "assume the GPUs of the base machine, even if no GPUs or other GPUs are detected");
   command
       .add_option("--root", asked->root,
-                  "folder with the /proc and /sys of another machine; no program of this host is then run")
-      .type_name("FOLDER")
+                  "folder with the /proc and /sys of another machine; no program of this host is then run", "FOLDER")
       .default_str("/");
   add_format_option(command, request.report);
   request.on_choice(command, [asked, &request] {

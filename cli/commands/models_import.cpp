@@ -103,11 +103,10 @@ void add_models_import(const Command& models, Request& request) {
   add_output_option(command, asked->output, "write the model file to this file; default: the standard output");
   command.add_switch("--overwrite", asked->overwrite, "replace an existing file");
   command.add_option("--name", asked->options.name, "name of the model; default: the file's name");
-  command
-      .add_option("--input-shape", asked->input_shape,
-                  "sizes of one sample, such as 3x640x640, if the file does not "
-                  "fix them")
-      .type_name("SIZES");
+  command.add_option("--input-shape", asked->input_shape,
+                     "sizes of one sample, such as 3x640x640, if the file does not "
+                     "fix them",
+                     "SIZES");
   command.add_switch("--allow-unknown", asked->options.allow_unknown,
                      "treat unknown operators that keep the shape as elementwise layers");
   add_format_option(command, request.report);

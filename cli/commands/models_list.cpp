@@ -109,10 +109,8 @@ void add_models_list(const Command& models, Request& request) {
   lists.add_option("--kind", options->kind, "only models of this kind, such as language, moe or generation").words([] {
     return model_kinds();
   });
-  lists.add_option("--larger", options->larger, "only models with at least this number of parameters: 100B")
-      .type_name("COUNT");
-  lists.add_option("--smaller", options->smaller, "only models with at most this number of parameters: 350M")
-      .type_name("COUNT");
+  lists.add_option("--larger", options->larger, "only models with at least this number of parameters: 100B", "COUNT");
+  lists.add_option("--smaller", options->smaller, "only models with at most this number of parameters: 350M", "COUNT");
   lists.examples({{"ddl-oracle models list", "the names that --model takes"},
                   {"ddl-oracle models list --kind moe --larger 100B", "large language models with experts"},
                   {"ddl-oracle models list --format json -o models.json", "the list as JSON, written to a file"}});

@@ -253,16 +253,14 @@ void add_predict_exchange(const Command& predict, Request& request) {
        {"ddl-oracle predict exchange --ranks 16 --ranks-per-node 4 --format csv", "with four GPUs of each node, as CSV"}});
   exchange.add_option("--operation", asked->operations, "operations, separated by commas: allreduce, allgather, …")
       .capture_default_str();
-  exchange.add_option("--bytes", asked->sizes, "sizes of the full vector, separated by commas")
-      .type_name("SIZES")
+  exchange.add_option("--bytes", asked->sizes, "sizes of the full vector, separated by commas", "SIZES")
       .capture_default_str();
-  exchange
-      .add_option(
-          "--algorithm", asked->algorithms,
-          "predict with these algorithms, separated by commas, or with all, by formulas without measured times; also shows "
-          "the lower bound")
-      .type_name("NAMES");
-  exchange.add_option("--ranks", asked->ranks, "numbers of ranks, separated by commas").type_name("NUMBERS").required();
+  exchange.add_option(
+      "--algorithm", asked->algorithms,
+      "predict with these algorithms, separated by commas, or with all, by formulas without measured times; also shows "
+      "the lower bound",
+      "NAMES");
+  exchange.add_option("--ranks", asked->ranks, "numbers of ranks, separated by commas", "NUMBERS").required();
   add_whole_number(exchange, "--ranks-per-node", asked->ranks_per_node, 1, most_ranks,
                    "ranks per node (default: the devices per node of the machine)");
   exchange.add_option("--machine", asked->machine, "bundled machine or file")

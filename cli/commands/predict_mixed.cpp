@@ -282,8 +282,9 @@ void add_predict_mixed(const Command& predict, Request& request) {
                     {"ddl-oracle predict mixed vit_b_16 --group h100:8 --group l40s:8 --global-batch 4096 --format csv",
                      "for programs"}});
   offer_models(command.add_option("model", asked->study.model, "bundled model, model file or ONNX file").required());
-  command.add_option("--group", asked->groups, "a machine and its number of GPUs, such as dgx-a100:32; twice or more")
-      .type_name("MACHINE:GPUS")
+  command
+      .add_option("--group", asked->groups, "a machine and its number of GPUs, such as dgx-a100:32; twice or more",
+                  "MACHINE:GPUS")
       .required();
   add_whole_number(command, "--global-batch", asked->global_batch, 1, most_samples, "samples per step over all GPUs")
       .required();

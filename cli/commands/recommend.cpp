@@ -418,8 +418,8 @@ void add_recommend(const Command& program, Request& request) {
   const auto directory =
       command
           .add_option("--save-dir", options->save_dir,
-                      "write the answer, the top-ranked plan as a job, all candidates and launch scripts into this folder")
-          .type_name("DIR")
+                      "write the answer, the top-ranked plan as a job, all candidates and launch scripts into this folder",
+                      "DIR")
           .excludes(command.get_option("--ideal"));
   command.add_switch("--overwrite", options->overwrite, "replace the folder of --save-dir").needs(directory);
   const auto like = command.add_option("--like", options->like, like_help).file();

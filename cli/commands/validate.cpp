@@ -317,13 +317,9 @@ void add_validate(const Command& program, Request& request) {
                      "measured coefficients: a file, a bundled name or none; default: those bundled with a bundled machine");
   add_software_option(command, options->software);
   add_profile_options(command, options->profiles, options->any_device);
-  command.add_option("--where", options->where, "use only rows with one of these values in the column: quality=A,B")
-      .take_all()
-      .one_value_each()
-      .type_name("COLUMN=VALUES");
-  command.add_option("--by", options->by, "column by which the summary is grouped")
-      .type_name("COLUMN")
-      .capture_default_str();
+  command.add_repeated("--where", options->where, "use only rows with one of these values in the column: quality=A,B",
+                       "COLUMN=VALUES");
+  command.add_option("--by", options->by, "column by which the summary is grouped", "COLUMN").capture_default_str();
   add_number(command, "--tolerance", options->tolerance, 0, 1e6, "maximum mean |error| for exit status 0");
   const Option leave = command.add_switch("--leave-one-out", options->leave_one_out,
                                           "predict each configuration with factors fitted to all other configurations");

@@ -31,7 +31,10 @@ Option Option::take_all() const { return {*option_->take_all(), *declarations_};
 Option Option::one_value_each() const { return {*option_->allow_extra_args(false), *declarations_}; }
 Option Option::capture_default_str() const { return {*option_->capture_default_str(), *declarations_}; }
 Option Option::default_str(const std::string& text) const { return {*option_->default_str(text), *declarations_}; }
-Option Option::type_name(const std::string& name) const { return {*option_->type_name(name), *declarations_}; }
+Option Option::type_name(const std::string& name) const {
+  if (!name.empty()) option_->type_name(name);
+  return *this;
+}
 Option Option::description(const std::string& text) const { return {*option_->description(text), *declarations_}; }
 
 Option Option::words(const std::function<std::vector<std::string>()>& words) const {
@@ -59,17 +62,25 @@ void Command::require_subcommand() const { command_->require_subcommand(1); }
 
 void Command::allow_subcommand() const { command_->require_subcommand(0, 1); }
 
-Option Command::add_option(const std::string& name, std::string& into, const std::string& description) const {
-  return {*command_->add_option(parser_name(name), into, description), *declarations_};
+Option Command::add_option(const std::string& name, std::string& into, const std::string& description,
+                           const std::string& type) const {
+  return Option(*command_->add_option(parser_name(name), into, description), *declarations_).type_name(type);
 }
 
-Option Command::add_option(const std::string& name, std::vector<std::string>& into, const std::string& description) const {
-  return {*command_->add_option(parser_name(name), into, description), *declarations_};
+Option Command::add_option(const std::string& name, std::vector<std::string>& into, const std::string& description,
+                           const std::string& type) const {
+  return Option(*command_->add_option(parser_name(name), into, description), *declarations_).type_name(type);
+}
+
+Option Command::add_repeated(const std::string& name, std::vector<std::string>& into, const std::string& description,
+                             const std::string& type) const {
+  return add_option(name, into, description, type).take_all().one_value_each();
 }
 
 Option Command::add_option_function(const std::string& name, const std::function<void(const std::string&)>& read,
-                                    const std::string& description) const {
-  return {*command_->add_option_function<std::string>(parser_name(name), read, description), *declarations_};
+                                    const std::string& description, const std::string& type) const {
+  CLI::Option* const option = command_->add_option_function<std::string>(parser_name(name), read, description);
+  return Option(*option, *declarations_).type_name(type);
 }
 
 Option Command::add_switch(const std::string& name, bool& into, const std::string& description) const {

@@ -31,7 +31,7 @@ Option add(const Command& command, const std::string& name, std::optional<Number
     }
     into = *value;
   };
-  const Option option = command.add_option_function(name, read, description).type_name("NUMBER");
+  const Option option = command.add_option_function(name, read, description, "NUMBER");
   if (into) option.default_str(fmt::format("{}", *into));
   return option;
 }
@@ -110,7 +110,7 @@ Option add_tokens(const Command& command, const std::string& name, std::optional
     }
     into = value * factor;
   };
-  return command.add_option_function(name, read, description).type_name("NUMBER");
+  return command.add_option_function(name, read, description, "NUMBER");
 }
 
 Option add_number(const Command& command, const std::string& name, std::optional<double>& into, double low, double high,
@@ -158,11 +158,9 @@ std::vector<std::int64_t> parse_number_list(const std::string& option, std::stri
 Option add_number_list(const Command& command, const std::string& name, std::vector<std::int64_t>& into, std::int64_t low,
                        std::int64_t high, const std::string& description) {
   const std::string shown = name.substr(0, name.find(','));
-  return command
-      .add_option_function(
-          name, [shown, &into, low, high](const std::string& text) { into = parse_number_list(shown, text, low, high); },
-          description)
-      .type_name("NUMBER[,..]");
+  return command.add_option_function(
+      name, [shown, &into, low, high](const std::string& text) { into = parse_number_list(shown, text, low, high); },
+      description, "NUMBER[,..]");
 }
 
 }  // namespace ddl

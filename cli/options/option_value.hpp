@@ -48,7 +48,7 @@ Option add_parsed(const Command& command, const std::string& name, Value& into, 
     if (!value) throw Error(name + ": " + problem.message, hint.empty() ? problem.hint : hint);
     into = *std::move(value);
   };
-  return command.add_option_function(name, read, description).type_name(type);
+  return command.add_option_function(name, read, description, type);
 }
 
 /// Adds an option that takes a whole number in [low, high], written in digits only. Other values

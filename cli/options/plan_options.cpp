@@ -303,11 +303,10 @@ BatchOptionHandles add_batch_options(const Command& command, PlanOptions& option
 
 PlanOptionHandles add_plan_options(const Command& command, PlanOptions& options, bool lists) {
   const Option micro_batches = add_batch_options(command, options, lists).micro_batches;
-  const auto placement = command
-                             .add_option("--placement", options.placement,
-                                         "order in which degrees are placed on neighboring devices, innermost first, "
-                                         "such as filter,data")
-                             .type_name("AXES");
+  const auto placement = command.add_option("--placement", options.placement,
+                                            "order in which degrees are placed on neighboring devices, innermost first, "
+                                            "such as filter,data",
+                                            "AXES");
   std::vector<Option> choices;
   for (const PlanChoiceRow& row : plan_choices()) {
     const auto at = static_cast<std::size_t>(row.choice);
@@ -343,16 +342,16 @@ PlanOptionHandles add_plan_options(const Command& command, PlanOptions& options,
       command
           .add_option("--strategy,--strategies", options.strategy,
                       "search only these strategies, separated by commas: data,data+filter,…; with --degrees, the strategy "
-                      "of the plan")
-          .type_name("NAMES")
+                      "of the plan",
+                      "NAMES")
           .words(strategy_words);
   const auto degrees =
-      command.add_option("--degrees", options.degrees, "parallelism degrees: data=64,spatial=2x2").type_name("DEGREES");
-  const auto layers = command
-                          .add_option("--layers", options.layers,
-                                      "degrees of some layers, by their names or operations: 'fc*: filter=32'; repeatable")
-                          .type_name("LAYERS")
-                          .one_value_each();
+      command.add_option("--degrees", options.degrees, "parallelism degrees: data=64,spatial=2x2", "DEGREES");
+  const auto layers =
+      command
+          .add_option("--layers", options.layers,
+                      "degrees of some layers, by their names or operations: 'fc*: filter=32'; repeatable", "LAYERS")
+          .one_value_each();
   // Options that the plan file already determines are refused, because they would be ignored.
   for (const Option& said : {placement, micro_batches, strategy, degrees, layers}) plan.excludes(said);
   for (const Option said : choices) plan.excludes(said);

@@ -44,11 +44,9 @@ Option offer_machines(Option option) { return option.names_or_file(machine_names
 
 void add_profile_options(const Command& command, std::vector<std::string>& profiles, bool& any_device) {
   const auto profile = command
-                           .add_option("--profile", profiles,
-                                       "profile of kernels on the machine's device: a file (repeatable) or none; default: "
-                                       "those of that device in the data directory")
-                           .take_all()
-                           .one_value_each()
+                           .add_repeated("--profile", profiles,
+                                         "profile of kernels on the machine's device: a file (repeatable) or none; default: "
+                                         "those of that device in the data directory")
                            .file();
   command.add_switch("--any-device", any_device, "use a profile of another device").needs(profile);
 }
@@ -56,11 +54,10 @@ void add_profile_options(const Command& command, std::vector<std::string>& profi
 void add_sample_options(const Command& command, std::optional<std::int64_t>& sequence, std::string& input_shape) {
   add_tokens(command, "--seq,--seq-len,--sequence-length", sequence, max_attribute,
              "tokens per sample of a sequence model, such as 4096 or 4k; default: the model's");
-  command
-      .add_option("--input-shape", input_shape,
-                  "sizes of one sample of a vision model, such as 3x640x640, or of an ONNX file that does not fix them; "
-                  "default: the model's")
-      .type_name("SIZES");
+  command.add_option("--input-shape", input_shape,
+                     "sizes of one sample of a vision model, such as 3x640x640, or of an ONNX file that does not fix them; "
+                     "default: the model's",
+                     "SIZES");
 }
 
 std::string shaped_model(const std::string& model, const std::string& input_shape) {
@@ -183,11 +180,9 @@ void set_time_between_failures(const std::string& text, Settings& settings) {
 /// Adds the options of failures, checkpoints and electrical power.
 void add_recovery_options(const Command& command, StudyOptions& o) {
   Settings& settings = o.settings;
-  command
-      .add_option_function(
-          "--mtbf", [&settings](const std::string& text) { set_time_between_failures(text, settings); },
-          fmt::format("{}; such as '5.8 years per GPU' or '3h per job'", setting_named("mtbf").help))
-      .type_name("TIME");
+  command.add_option_function(
+      "--mtbf", [&settings](const std::string& text) { set_time_between_failures(text, settings); },
+      fmt::format("{}; such as '5.8 years per GPU' or '3h per job'", setting_named("mtbf").help), "TIME");
   for (const std::string_view key : recovery_keys) {
     if (key != "mtbf") add_setting(command, key, settings);
   }
@@ -257,14 +252,10 @@ void add_study_options(const Command& command, StudyOptions& o) {
           "ignore the time to load samples")
       .excludes(input)
       .excludes(exposed);
-  const Option setting =
-      command
-          .add_option(
-              "--setting", o.setting_words,
-              "override a setting of the software (see 'software keys'), as key=value: overlaps_gradients=no; repeatable")
-          .take_all()
-          .one_value_each()
-          .type_name("KEY=VALUE");
+  const Option setting = command.add_repeated(
+      "--setting", o.setting_words,
+      "override a setting of the software (see 'software keys'), as key=value: overlaps_gradients=no; repeatable",
+      "KEY=VALUE");
   for (const Option& each : of_gradients) each.excludes(ideal);
   for (const Option& each : of_experts) each.excludes(ideal);
   ideal.excludes(input)

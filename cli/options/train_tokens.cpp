@@ -118,8 +118,8 @@ void add_training_options(const Command& command, Training& training) {
                 training.to_accuracy = true;
               },
               "report time and cost to a target that takes this number of samples at this global batch, such as 44.8M@1632; "
-              "several pairs are separated by commas, and batches between them are interpolated")
-          .type_name("SAMPLES@BATCH")
+              "several pairs are separated by commas, and batches between them are interpolated",
+              "SAMPLES@BATCH")
           .excludes(tokens)
           .excludes(epochs);
   command
@@ -128,12 +128,11 @@ void add_training_options(const Command& command, Training& training) {
       .excludes(tokens)
       .excludes(epochs)
       .excludes(own);
-  command
-      .add_option_function(
-          "--evaluate", [&training](const std::string& text) { training.evaluation = read_evaluation(text); },
-          "a whole training also evaluates samples, as forward passes: 50k@1.28M evaluates 50,000 samples after each "
-          "1,280,000 training samples; default: no evaluation")
-      .type_name("SAMPLES@SAMPLES");
+  command.add_option_function(
+      "--evaluate", [&training](const std::string& text) { training.evaluation = read_evaluation(text); },
+      "a whole training also evaluates samples, as forward passes: 50k@1.28M evaluates 50,000 samples after each "
+      "1,280,000 training samples; default: no evaluation",
+      "SAMPLES@SAMPLES");
 }
 
 void refuse_useless_evaluation(const Training& training) {

@@ -239,13 +239,11 @@ WhatIf parse_what_if(const std::string& text) {
 }
 
 Option add_what_if_option(const Command& command, std::vector<std::string>& cases) {
-  return command
-      .add_option("--what-if", cases,
-                  "show what changes if a quantity of the machine is multiplied, or a setting has another value: "
-                  "bandwidth(node)*2, peak(bf16)*0.8, straggler=1.2; repeatable")
-      .take_all()
-      .one_value_each()
-      .type_name("CHANGE");
+  return command.add_repeated(
+      "--what-if", cases,
+      "show what changes if a quantity of the machine is multiplied, or a setting has another value: "
+      "bandwidth(node)*2, peak(bf16)*0.8, straggler=1.2; repeatable",
+      "CHANGE");
 }
 
 void apply_what_if(const WhatIf& supposed, StudySpec& spec) {

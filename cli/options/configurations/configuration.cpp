@@ -175,13 +175,11 @@ std::string Configuration::hint_with_skipped(std::string hint) const {
 }
 
 Option add_set_option(const Command& command, std::vector<std::string>& words) {
-  return command
-      .add_option("--set", words,
-                  "value that the script does not set: a variable, as in NODES=4, an argument, as in 1=4, or a script that "
-                  "sets variables; repeatable")
-      .take_all()
-      .one_value_each()
-      .type_name("NAME=VALUE");
+  return command.add_repeated(
+      "--set", words,
+      "value that the script does not set: a variable, as in NODES=4, an argument, as in 1=4, or a script that "
+      "sets variables; repeatable",
+      "NAME=VALUE");
 }
 
 std::string line_text(const std::optional<Place>& place) {
