@@ -27,6 +27,24 @@ template <class... Pairs>
 consteval auto argument_words(const Pairs&... pairs) {
   return std::array{word_of(pairs)...};
 }
+/// Words that several tools share.
+namespace common {
+inline constexpr auto flags = argument_words("true=yes", "false=no");
+inline constexpr auto recomputed = argument_words("true=full", "false=none");
+inline constexpr auto offloads = argument_words("true=weights", "false=none");
+inline constexpr auto weight_offloads = argument_words("true=weights", "false=");
+inline constexpr auto fused_heads = argument_words("true=linear", "false=");
+inline constexpr auto halves = argument_words("true=fp16", "false=");
+inline constexpr auto state_offloads = argument_words("true=optimizer", "false=none");
+inline constexpr auto brains = argument_words("true=bf16", "false=");
+inline constexpr auto torch_types = argument_words("bfloat16=bf16", "float16=fp16", "float32=fp32");
+inline constexpr auto hybrids = argument_words("HYBRID_SHARD=yes", "FULL_SHARD=no", "SHARD_GRAD_OP=no", "NO_SHARD=no");
+inline constexpr auto only_yes = argument_words("true=yes", "false=");
+inline constexpr auto four_bits = argument_words("true=nf4-double", "false=");
+inline constexpr auto eight_bits = argument_words("true=int8", "false=");
+inline constexpr auto counts = argument_words("true=1", "false=0");
+inline constexpr auto on_host = argument_words("cpu=yes", "none=no");
+}  // namespace common
 template <class... Names>
 consteval auto argument_names(const Names&... all) {
   return std::array<std::string_view, sizeof...(Names)>{all...};

@@ -241,14 +241,11 @@ namespace nemo_rl_tables {
 // nemo_rl/models/policy/__init__.py.
 constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto recomputed = argument_words("true=full", "false=none");
-constexpr auto precisions = argument_words("bfloat16=bf16", "float16=fp16", "float32=fp32");
 constexpr auto kinds = argument_words("true=megatron", "false=fsdp");
-constexpr auto offloads = argument_words("true=weights", "false=none");
 constexpr auto optimizers = argument_words("torch.optim.AdamW=adamw", "torch.optim.Adam=adam",
                                            "transformer_engine.pytorch.optimizers.fused_adam.FusedAdam>adamw",
                                            "transformer_engine.pytorch.optimizers.FusedAdam>adamw");
 constexpr auto adapters = argument_words("true=lora", "false=none");
-constexpr auto distributed = argument_words("true=1", "false=0");
 
 constexpr auto rows = std::to_array<ArgumentRow>({
     {"policy.megatron_cfg.enabled", ConfigField::distributed_type, "", kinds},
@@ -256,12 +253,12 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"policy.train_global_batch_size", ConfigField::global_batch},
     {"policy.train_micro_batch_size", ConfigField::micro_batch},
     {"policy.max_total_sequence_length", ConfigField::sequence},
-    {"policy.precision", ConfigField::precision, "", precisions},
+    {"policy.precision", ConfigField::precision, "", common::torch_types},
     {"policy.dtensor_cfg.tensor_parallel_size", ConfigField::tensor, "", {}, "fsdp"},
     {"policy.dtensor_cfg.context_parallel_size", ConfigField::context, "", {}, "fsdp"},
     {"policy.dtensor_cfg.sequence_parallel", PlanChoice::sequence_parallel, "", flags, "fsdp"},
     {"policy.dtensor_cfg.activation_checkpointing", PlanChoice::recompute, "", recomputed, "fsdp"},
-    {"policy.dtensor_cfg.cpu_offload", PlanChoice::offload, "", offloads, "fsdp"},
+    {"policy.dtensor_cfg.cpu_offload", PlanChoice::offload, "", common::offloads, "fsdp"},
     {"policy.dtensor_cfg.lora_cfg.enabled", ConfigField::adapter, "", adapters, "fsdp"},
     {"policy.dtensor_cfg.lora_cfg.dim", ConfigField::adapter_rank, "", {}, "fsdp"},
     only_read({"policy.dtensor_cfg.lora_cfg.dropout", ConfigField::adapter_dropout, "", {}, "fsdp"}),
@@ -276,7 +273,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"policy.megatron_cfg.expert_tensor_parallel_size", ConfigField::expert_tensor, "", {}, "megatron"},
     {"policy.megatron_cfg.sequence_parallel", PlanChoice::sequence_parallel, "", flags, "megatron"},
     {"policy.megatron_cfg.activation_checkpointing", PlanChoice::recompute, "", recomputed, "megatron"},
-    {"policy.megatron_cfg.optimizer.use_distributed_optimizer", PlanChoice::zero, "", distributed, "megatron"},
+    {"policy.megatron_cfg.optimizer.use_distributed_optimizer", PlanChoice::zero, "", common::counts, "megatron"},
     {"policy.optimizer.name", ConfigField::optimizer, "", optimizers},
     {"defaults", ConfigField::trainer_file},
     {"cluster.gpus_per_node", ConfigField::gpus_per_node},

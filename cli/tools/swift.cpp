@@ -8,9 +8,6 @@ namespace swift_tables {
 // Sources of names and defaults: modelscope/ms-swift, swift/llm/argument/train_args.py, tuner_args.py and base_args; docs,
 // Command-line-parameters. Further arguments are those of transformers' TrainingArguments, or of Megatron-LM.
 constexpr auto types = argument_words("lora=lora", "full=none");
-constexpr auto precisions = argument_words("bfloat16=bf16", "float16=fp16", "float32=fp32");
-constexpr auto recomputed = argument_words("true=full", "false=none");
-constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto stages = argument_words("zero0=0", "zero1=1", "zero2=2", "zero3=3", "zero2_offload>2", "zero3_offload>3");
 constexpr auto offloads = argument_words("zero2_offload=optimizer", "zero3_offload=weights");
 // `fsdp2` is a file of FSDP's usual choices in the package [swift/config/fsdp2.json].
@@ -18,7 +15,6 @@ constexpr auto shards = argument_words("fsdp2=3", "full_shard=3", "shard_grad_op
 constexpr auto weight_offloads = argument_words("offload=weights");
 // Double quantization is on by default [base_args/quant_args.py, bnb_4bit_use_double_quant].
 constexpr auto quantized = argument_words("4=nf4-double", "8=int8", "0=");
-constexpr auto fused_heads = argument_words("true=linear", "false=");
 constexpr auto attentions = argument_words("flash_attn=flash2", "flash_attention_2=flash2", "flash_attention_3=flash3",
                                            "sdpa=fused", "eager=unfused");
 
@@ -33,19 +29,19 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     only_read({"--lora_dropout", ConfigField::adapter_dropout}),
     only_read({"--lora_dropout_p", ConfigField::adapter_dropout}),
     only_read({"--target_modules", ConfigField::adapter_layers}),
-    only_read({"--use_liger_kernel", ConfigField::loss, "linear", fused_heads}),
+    only_read({"--use_liger_kernel", ConfigField::loss, "linear", common::fused_heads}),
     only_read({"--modules_to_save", ConfigField::trained_modules}),
-    only_read({"--freeze_vit", ConfigField::frozen_vision, "yes", flags}),
-    only_read({"--freeze_aligner", ConfigField::frozen_projector, "yes", flags}),
+    only_read({"--freeze_vit", ConfigField::frozen_vision, "yes", common::flags}),
+    only_read({"--freeze_aligner", ConfigField::frozen_projector, "yes", common::flags}),
     {"--quant_bits", ConfigField::base, "", quantized},
     {"--quantization_bit", ConfigField::base, "", quantized},
     {"--max_length", ConfigField::sequence},
-    {"--torch_dtype", ConfigField::precision, "", precisions},
-    {"--dtype", ConfigField::precision, "", precisions},
+    {"--torch_dtype", ConfigField::precision, "", common::torch_types},
+    {"--dtype", ConfigField::precision, "", common::torch_types},
     {"--per_device_train_batch_size", ConfigField::micro_batch},
     {"--batch_size", ConfigField::micro_batch},
     {"--gradient_accumulation_steps", ConfigField::accumulation},
-    {"--gradient_checkpointing", PlanChoice::recompute, "full", recomputed},
+    {"--gradient_checkpointing", PlanChoice::recompute, "full", common::recomputed},
     {"--attn_impl", ConfigField::attention, "", attentions},
     {"--sequence_parallel_size", ConfigField::context},
     listed({"--deepspeed", PlanChoice::zero, "", stages}),

@@ -16,8 +16,6 @@ namespace torchtitan_tables {
 // config_manager.py of older versions.
 constexpr auto checkpoints = argument_words("none=none", "selective=selective", "full=full");
 constexpr auto shares = argument_words("op=", "1=1", "2=0.5", "3=0.3333", "4=0.25", "5=0.2", "6=0.1667", "8=0.125");
-constexpr auto flags = argument_words("true=yes", "false=no");
-constexpr auto offloads = argument_words("true=weights", "false=none");
 constexpr auto precisions = argument_words("bfloat16=bf16", "float32=fp32");
 constexpr auto optimizers = argument_words("AdamW=adamw", "Adam=adam");
 constexpr auto reshards = argument_words("default=default", "always=yes", "never=no");
@@ -38,7 +36,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"training.global_batch_size", ConfigField::global_batch},
     {"training.seq_len", ConfigField::sequence},
     {"training.mixed_precision_param", ConfigField::precision, "", precisions},
-    {"training.enable_cpu_offload", PlanChoice::offload, "weights", offloads},
+    {"training.enable_cpu_offload", PlanChoice::offload, "weights", common::offloads},
     {"parallelism.data_parallel_replicate_degree", ConfigField::data_replicate},
     {"parallelism.data_parallel_shard_degree", ConfigField::data_shard},
     {"parallelism.fsdp_reshard_after_forward", ConfigField::reshards, "", reshards},
@@ -51,7 +49,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"parallelism.pipeline_parallel_layers_per_stage", ConfigField::layers_per_virtual_stage},
     {"parallelism.pipeline_parallel_microbatch_size", ConfigField::pipeline_batch},
     {"activation_checkpoint.mode", PlanChoice::recompute, "", checkpoints},
-    {"compile.enable", ConfigField::compiled, "yes", flags},
+    {"compile.enable", ConfigField::compiled, "yes", common::flags},
     ArgumentRow{.key = "model.converters", .field = ConfigField::fp8, .words = converters, .is_list = true},
     // Arguments of other versions of torchtitan, and arguments that need libraries other than torchtitan.
     only_read({"training.batch_size", ConfigField::micro_batch}),
@@ -59,16 +57,16 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     only_read({"training.data_parallel_shard_degree", ConfigField::data_shard}),
     only_read({"training.tensor_parallel_degree", ConfigField::tensor}),
     only_read({"parallelism.expert_tensor_parallel_degree", ConfigField::expert_tensor}),
-    only_read({"training.compile", ConfigField::compiled, "yes", flags}),
+    only_read({"training.compile", ConfigField::compiled, "yes", common::flags}),
     only_read({"parallelism.expert_parallel_degree", ConfigField::expert}),
-    only_read({"training.debug_moe_force_load_balance", ConfigField::routing_forced, "yes", flags}),
-    only_read({"debug.moe_force_load_balance", ConfigField::routing_forced, "yes", flags}),
+    only_read({"training.debug_moe_force_load_balance", ConfigField::routing_forced, "yes", common::flags}),
+    only_read({"debug.moe_force_load_balance", ConfigField::routing_forced, "yes", common::flags}),
     only_read({"experimental.pipeline_parallel_degree", ConfigField::pipeline}),
     only_read({"experimental.context_parallel_degree", ConfigField::context}),
     only_read({"experimental.pipeline_parallel_schedule", PlanChoice::schedule, "", schedules}),
     // Selective checkpointing recomputes every n-th block as a whole.
     only_read({"activation_checkpoint.selective_ac_option", ConfigField::recompute_share, "", shares}),
-    only_read({"float8.enable_float8_linear", ConfigField::fp8, "yes", flags}),
+    only_read({"float8.enable_float8_linear", ConfigField::fp8, "yes", common::flags}),
     only_read({"experimental.pipeline_parallel_schedule", ConfigField::interleaved, "", interleaving}),
 });
 
