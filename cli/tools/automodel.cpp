@@ -30,9 +30,8 @@ constexpr auto attentions = argument_words("sdpa=fused", "flash_attention_2=flas
 constexpr auto gates = argument_words("true=consecutive", "false=");
 constexpr auto kernels = argument_words("te=fused", "sdpa=fused", "flex=fused", "eager=unfused", "*=fused");
 
-constexpr auto rows = std::to_array<ArgumentRow>({
-    {"model.pretrained_model_name_or_path", ConfigField::model},
-    {"model.config.pretrained_model_name_or_path", ConfigField::model},
+constexpr auto arguments = std::to_array<ArgumentRow>({
+    {"model.pretrained_model_name_or_path|model.config.pretrained_model_name_or_path", ConfigField::model},
     weak({"model.config", ConfigField::model}),
     {"model.torch_dtype", ConfigField::pure, "", types},
     {"model.attn_implementation", ConfigField::attention, "", attentions},
@@ -46,8 +45,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"quantization.load_in_8bit", ConfigField::base, "", common::eight_bits},
     {"step_scheduler.global_batch_size", ConfigField::global_batch},
     {"step_scheduler.local_batch_size", ConfigField::micro_batch},
-    weak({"dataset.seq_len", ConfigField::sequence}),
-    weak({"dataset.seq_length", ConfigField::sequence}),
+    weak({"dataset.seq_len|dataset.seq_length", ConfigField::sequence}),
     {"packed_sequence.packed_sequence_size", ConfigField::sequence, "", packed},
     {"distributed.strategy", PlanChoice::zero, "", strategies},
     {"distributed.tp_size", ConfigField::tensor},
@@ -69,6 +67,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"optimizer._target_", ConfigField::optimizer, "", optimizers},
     {"benchmark.num_nodes", ConfigField::nodes},
 });
+constexpr auto rows = one_name_each<arguments>();
 
 // The batch of a step is given; the default of each dimension of the mesh is 1.
 constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"},

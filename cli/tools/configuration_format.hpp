@@ -83,6 +83,37 @@ struct ArgumentRow {
   return only_read(row);
 }
 
+/// Returns a table with one name in each row. In `arguments`, a key may have several names of one argument, separated by
+/// `|`: the first is written, and all are read.
+template <const auto& arguments>
+consteval auto one_name_each() {
+  constexpr auto last = [](std::string_view names) { return names.find('|') == std::string_view::npos; };
+  constexpr auto rest = [](std::string_view names) { return names.substr(names.find('|') + 1); };
+  constexpr std::size_t count = [=] {
+    std::size_t all = arguments.size();
+    for (const ArgumentRow& row : arguments) {
+      for (std::string_view names = row.key; !last(names); names = rest(names)) ++all;
+    }
+    return all;
+  }();
+  const auto row_at = [=](std::size_t place) {
+    ArgumentRow row = arguments.front();
+    for (const ArgumentRow& each : arguments) {
+      for (std::string_view names = each.key;; names = rest(names)) {
+        if (place-- == 0) {
+          row = names.data() == each.key.data() ? each : only_read(each);
+          row.key = names.substr(0, names.find('|'));
+          return row;
+        }
+        if (last(names)) break;
+      }
+    }
+    return row;
+  };
+  return [&]<std::size_t... i>(std::index_sequence<i...>) { return std::array<ArgumentRow, count>{row_at(i)...}; }
+  (std::make_index_sequence<count>());
+}
+
 /// The tool's default for a field that a configuration does not set.
 struct UsualValue {
   RunField field;

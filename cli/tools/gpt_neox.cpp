@@ -18,7 +18,7 @@ constexpr auto optimizers =
     argument_words("Adam=adam", "Adam=adamw", "AdamW>adamw", "OneBitAdam>adam", "SGD=momentum", "Lamb=lamb");
 constexpr auto llama_mlp = argument_words("llama=yes", "regular=no");
 
-constexpr auto rows = std::to_array<ArgumentRow>({
+constexpr auto arguments = std::to_array<ArgumentRow>({
     {"num_layers", ConfigField::layers},
     {"hidden_size", ConfigField::hidden},
     {"num_attention_heads", ConfigField::heads},
@@ -48,10 +48,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"context_parallel_size", ConfigField::context},
     {"sequence_parallel", PlanChoice::sequence_parallel, "", common::flags},
     {"train_batch_size", ConfigField::global_batch},
-    {"train_micro_batch_size_per_gpu", ConfigField::micro_batch},
-    {"batch_size", ConfigField::micro_batch},
-    {"gradient_accumulation_steps", ConfigField::accumulation},
-    {"gas", ConfigField::accumulation},
+    {"train_micro_batch_size_per_gpu|batch_size", ConfigField::micro_batch},
+    {"gradient_accumulation_steps|gas", ConfigField::accumulation},
     {"global_num_gpus", ConfigField::gpus},
     {"num_gpus", ConfigField::gpus_per_node},
     {"num_nodes", ConfigField::nodes},
@@ -65,6 +63,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"zero_optimization.offload_optimizer.device", PlanChoice::offload, "", devices},
     {"zero_optimization.offload_param.device", ConfigField::offload_weights, "", common::on_host},
 });
+constexpr auto rows = one_name_each<arguments>();
 
 constexpr auto usual = std::to_array<UsualValue>({{ConfigField::precision, "fp32"},
                                                   {ConfigField::norm, "layer"},

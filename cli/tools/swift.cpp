@@ -18,28 +18,21 @@ constexpr auto quantized = argument_words("4=nf4-double", "8=int8", "0=");
 constexpr auto attentions = argument_words("flash_attn=flash2", "flash_attention_2=flash2", "flash_attention_3=flash3",
                                            "sdpa=fused", "eager=unfused");
 
-constexpr auto rows = std::to_array<ArgumentRow>({
+constexpr auto arguments = std::to_array<ArgumentRow>({
     {"--model", ConfigField::model},
-    weak({"--model_id_or_path", ConfigField::model}),
-    weak({"--model_type", ConfigField::model}),
-    {"--train_type", ConfigField::adapter, "", types},
-    {"--tuner_type", ConfigField::adapter, "", types},
-    {"--sft_type", ConfigField::adapter, "", types},
+    weak({"--model_id_or_path|--model_type", ConfigField::model}),
+    {"--train_type|--tuner_type|--sft_type", ConfigField::adapter, "", types},
     {"--lora_rank", ConfigField::adapter_rank},
-    only_read({"--lora_dropout", ConfigField::adapter_dropout}),
-    only_read({"--lora_dropout_p", ConfigField::adapter_dropout}),
+    only_read({"--lora_dropout|--lora_dropout_p", ConfigField::adapter_dropout}),
     only_read({"--target_modules", ConfigField::adapter_layers}),
     only_read({"--use_liger_kernel", ConfigField::loss, "linear", common::fused_heads}),
     only_read({"--modules_to_save", ConfigField::trained_modules}),
     only_read({"--freeze_vit", ConfigField::frozen_vision, "yes", common::flags}),
     only_read({"--freeze_aligner", ConfigField::frozen_projector, "yes", common::flags}),
-    {"--quant_bits", ConfigField::base, "", quantized},
-    {"--quantization_bit", ConfigField::base, "", quantized},
+    {"--quant_bits|--quantization_bit", ConfigField::base, "", quantized},
     {"--max_length", ConfigField::sequence},
-    {"--torch_dtype", ConfigField::precision, "", common::torch_types},
-    {"--dtype", ConfigField::precision, "", common::torch_types},
-    {"--per_device_train_batch_size", ConfigField::micro_batch},
-    {"--batch_size", ConfigField::micro_batch},
+    {"--torch_dtype|--dtype", ConfigField::precision, "", common::torch_types},
+    {"--per_device_train_batch_size|--batch_size", ConfigField::micro_batch},
     {"--gradient_accumulation_steps", ConfigField::accumulation},
     {"--gradient_checkpointing", PlanChoice::recompute, "full", common::recomputed},
     {"--attn_impl", ConfigField::attention, "", attentions},
@@ -51,6 +44,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     listed({"--fsdp", PlanChoice::offload, "", weight_offloads}),
     only_read({"--fsdp", ConfigField::trainer_file}),
 });
+constexpr auto rows = one_name_each<arguments>();
 
 constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "lora"},
                                                   {ConfigField::adapter_rank, "8"},
@@ -125,17 +119,16 @@ namespace swift_megatron_tables {
 // `megatron sft` reads the model's sizes from the model's configuration. Further arguments are those of Megatron-LM, with
 // underscores instead of dashes [docs/source_en/Megatron-SWIFT/Command-line-parameters.md].
 constexpr auto types = argument_words("lora=lora", "full=none");
-constexpr auto rows = std::to_array<ArgumentRow>({
+constexpr auto arguments = std::to_array<ArgumentRow>({
     {"--model", ConfigField::model},
-    weak({"--load", ConfigField::model}),
-    weak({"--mcore_model", ConfigField::model}),
-    {"--train_type", ConfigField::adapter, "", types},
-    {"--tuner_type", ConfigField::adapter, "", types},
+    weak({"--load|--mcore_model", ConfigField::model}),
+    {"--train_type|--tuner_type", ConfigField::adapter, "", types},
     {"--lora_rank", ConfigField::adapter_rank},
     only_read({"--lora_dropout", ConfigField::adapter_dropout}),
     only_read({"--target_modules", ConfigField::adapter_layers}),
     {"--max_length", ConfigField::sequence},
 });
+constexpr auto rows = one_name_each<arguments>();
 constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"},
                                                   {ConfigField::adapter_rank, "8"},
                                                   {ConfigField::adapter_dropout, "0.05"},
