@@ -32,7 +32,6 @@
 #include "core/yaml_node.hpp"
 #include "model_zoo/files/bundled_name.hpp"
 #include "model_zoo/files/canonical_name.hpp"
-#include "model_zoo/files/dataset.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/model.hpp"
 #include "model_zoo/network/packed_sequences.hpp"

@@ -32,7 +32,6 @@
 #include "cli/options/train_tokens.hpp"
 #include "cli/report/fields.hpp"
 #include "cli/report/figures.hpp"
-#include "cli/report/formats/csv.hpp"
 #include "cli/report/formats/format.hpp"
 #include "cli/report/interrupt.hpp"
 #include "cli/report/shell_words.hpp"

@@ -18,7 +18,6 @@
 #include "cli/report/interrupt.hpp"
 #include "core/error.hpp"
 #include "model_zoo/files/load_model.hpp"
-#include "model_zoo/network/model.hpp"
 
 namespace ddl {
 namespace {

@@ -1,6 +1,5 @@
 #include "cli/options/strategies.hpp"
 
-#include <algorithm>
 #include <bit>
 
 #include <fmt/format.h>

@@ -1,7 +1,6 @@
 #include "cli/commands/serve/page.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <tuple>
 #include <utility>
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <set>
 
-#include <fmt/format.h>
-
 #include "cli/options/configurations/argument_meaning.hpp"
 #include "cli/options/configurations/cluster_job.hpp"
 #include "cli/options/configurations/makefile.hpp"

@@ -8,7 +8,6 @@
 
 #include "cli/options/configurations/shell_tests.hpp"
 #include "core/error.hpp"
-#include "core/lower_case.hpp"
 
 namespace ddl {
 namespace {
