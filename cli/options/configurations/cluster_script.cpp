@@ -1,7 +1,6 @@
 #include "cli/options/configurations/cluster_script.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "cli/options/configurations/shell_text.hpp"
 #include "core/source_text.hpp"
@@ -38,10 +37,6 @@ std::string with_variables(std::string_view text, const std::set<std::string>& n
 
 std::string scalar_text(const ExpandedNode& value) {
   return value.is_scalar() && !value.is_null() ? value.text() : std::string();
-}
-
-bool is_shell_name(std::string_view text) {
-  return !text.empty() && begins_shell_name(text.front()) && std::ranges::all_of(text, goes_on_in_shell_name);
 }
 
 std::string shell_word(std::string_view text, const std::set<std::string>& names) {

@@ -69,8 +69,7 @@ bool ShellReader::is_unset(const PlacedText& word) const {
   if (!name.starts_with('$')) return false;
   name.remove_prefix(1);
   if (name.starts_with('{') && name.ends_with('}')) name = name.substr(1, name.size() - 2);
-  return !name.empty() && begins_shell_name(name.front()) && std::ranges::all_of(name, goes_on_in_shell_name) &&
-         !is_of_launchers(name);
+  return is_shell_name(name) && !is_of_launchers(name);
 }
 
 void ShellReader::read(ScriptRun run) {

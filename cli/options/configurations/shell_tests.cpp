@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 
+#include "cli/options/configurations/shell_variables.hpp"
 #include "core/find.hpp"
 
 namespace ddl {
@@ -196,12 +196,6 @@ class ShellTest {
     if (sign == "-gt") return *a > *b;
     if (sign == "-ge") return *a >= *b;
     return std::nullopt;
-  }
-  static std::optional<std::int64_t> shell_number(const PlacedText& text) {
-    constexpr std::size_t most_digits = 18;
-    const std::string_view digits = std::string_view(text.text).substr(text.text.starts_with('-') ? 1 : 0);
-    if (digits.empty() || digits.size() > most_digits || !std::ranges::all_of(digits, is_shell_digit)) return std::nullopt;
-    return std::stoll(text.text);
   }
 
   const std::vector<PlacedText>& words_;
