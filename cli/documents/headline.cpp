@@ -78,10 +78,7 @@ std::string speed_text(const Estimate& estimate, const Study& study) {
   if (reads_in_no_time(study.job(), estimate.plan)) text += " without reading samples";
   const auto throughput = throughput_of(study.job(), sample_flops(study.job()), estimate);
   if (!throughput) return text;
-  const double all = throughput->tokens.value_or(throughput->samples);
-  const double each = all / static_cast<double>(estimate.plan.mesh.devices());
-  text += fmt::format(", {} {} per {}", rate_text(each), throughput->tokens ? "tokens/s" : "samples/s",
-                      device_noun(study.machine().device));
+  text += ", " + device_rate_text(*throughput, estimate.plan, study.machine().device);
   if (throughput->model_share) text += ", MFU " + share_text(*throughput->model_share);
   return text;
 }
