@@ -101,7 +101,7 @@ class SizedModel {
       read_.fail({ConfigField::latent}, "multi-head latent attention cannot be built from these sizes", model_hint);
     head_size_ = number(ConfigField::head_size).value_or(hidden_ / heads_);
     kv_heads_ = kv_heads();
-    if (read_.word(ConfigField::family) == "bert") return bert();
+    if (read_.word(ConfigField::family) == "bert") return gpt_or_bert(true);
     const std::string activation = read_.word(ConfigField::activation);
     gated_ = read_.word(ConfigField::gated) == "yes" || activation == "swiglu" || activation == "geglu";
     has_bias_ = read_.word(ConfigField::bias) != "no";
@@ -111,7 +111,7 @@ class SizedModel {
     if (is_mpt && (position == "alibi" || (position == "learned" && !has_bias_))) return mpt(position == "alibi");
     if (position != "alibi" && number(ConfigField::experts).value_or(1) > 1) return decoder();
     if (!gated_ && norm == "layer" && position == "learned" && has_bias_ && kv_heads_ == heads_ && activation != "relu2")
-      return gpt();
+      return gpt_or_bert(false);
     if (!gated_ && norm == "layer" && position == "alibi" && has_bias_ && kv_heads_ == heads_) return bloom();
     if (!gated_ && norm == "layer" && position == "rope" && activation == "relu2") return nemotron();
     if (!gated_ && norm == "layer" && position == "rope" && kv_heads_ == heads_ && activation != "relu2") return gpt_neox();
@@ -215,29 +215,18 @@ class SizedModel {
   }
   [[nodiscard]] std::int64_t ratio() const { return read_.number(ConfigField::feed_forward_ratio, 1, 1024).value_or(4); }
 
-  std::string gpt() {
-    begin("gpt");
+  /// Returns a model with trained positions: GPT-2, or BERT with its heads for pretraining.
+  std::string gpt_or_bert(bool is_bert) {
+    begin(is_bert ? "bert" : "gpt");
+    if (is_bert) add("head", "pretraining");
     const auto positions = number(ConfigField::positions), tokens = number(ConfigField::sequence);
     if (positions && tokens && *positions != *tokens) add("positions", *positions);
     add_unless("feed_forward", feed_forward(hidden_ * 4), hidden_ * 4);
-    add_flag("fused", is_fused(), false);
+    add_flag("fused", is_fused(), is_bert);
     const std::string hidden = dropout(ConfigField::hidden_dropout), attention = dropout(ConfigField::attention_dropout);
     if (hidden != "0.1") add("dropout", hidden);
     if (attention != hidden) add("attention_dropout", attention);
-    add_flag("tied", is_tied(), true);
-    return text_;
-  }
-
-  std::string bert() {
-    begin("bert");
-    add("head", "pretraining");
-    const auto positions = number(ConfigField::positions), tokens = number(ConfigField::sequence);
-    if (positions && tokens && *positions != *tokens) add("positions", *positions);
-    add_unless("feed_forward", feed_forward(hidden_ * 4), hidden_ * 4);
-    add_flag("fused", is_fused(), true);
-    const std::string hidden = dropout(ConfigField::hidden_dropout), attention = dropout(ConfigField::attention_dropout);
-    if (hidden != "0.1") add("dropout", hidden);
-    if (attention != hidden) add("attention_dropout", attention);
+    if (!is_bert) add_flag("tied", is_tied(), true);
     return text_;
   }
 
