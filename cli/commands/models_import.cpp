@@ -1,6 +1,4 @@
-#include <filesystem>
 #include <memory>
-#include <system_error>
 
 #include <fmt/format.h>
 
@@ -10,7 +8,6 @@
 #include "cli/report/figures.hpp"
 #include "cli/report/shell_words.hpp"
 #include "core/error.hpp"
-#include "core/source_text.hpp"
 #include "core/units.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/files/onnx_file.hpp"
@@ -64,10 +61,7 @@ Json summary_json(const Model& model, const Import& imported, const std::string&
 }
 
 Report import_model_file(const ModelImportRequest& asked, const std::string& format) {
-  std::error_code problem;
-  if (!asked.overwrite && is_file(asked.output) && std::filesystem::is_regular_file(asked.output, problem))
-    throw Error(fmt::format("{} exists already", quote_path(asked.output)),
-                "--overwrite replaces it, --output names another");
+  if (!asked.overwrite) refuse_existing(asked.output, "--overwrite replaces it, --output names another");
   ImportOptions options = asked.options;
   if (!asked.input_shape.empty()) {
     if (!is_onnx_file(asked.path))

@@ -1,10 +1,8 @@
 #include "profiler/profiles/profile_merge.hpp"
 
-#include <filesystem>
 #include <memory>
 #include <numeric>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -16,9 +14,7 @@
 #include "cli/documents/profile.hpp"
 #include "cli/options/study_options.hpp"
 #include "cli/report/figures.hpp"
-#include "core/error.hpp"
 #include "core/find.hpp"
-#include "core/source_text.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/model.hpp"
 
@@ -64,9 +60,7 @@ Report merge(const MergeRequest& asked, const std::string& command) {
     result->splits = split_scalings(profile, model);
   }
   if (is_file(asked.output)) {
-    std::error_code problem;
-    if (!asked.overwrite && std::filesystem::is_regular_file(asked.output, problem))
-      throw Error(fmt::format("{} exists already", quote_path(asked.output)), "--overwrite replaces it");
+    if (!asked.overwrite) refuse_existing(asked.output, "--overwrite replaces it");
     write_output(asked.output, print_profile(profile));
     return profile_report(result);
   }

@@ -44,6 +44,12 @@ Report Report::then(const std::vector<std::string>& words) && {
   return std::move(*this);
 }
 
+void refuse_existing(const std::string& output, const std::string& hint) {
+  std::error_code problem;
+  if (is_file(output) && std::filesystem::is_regular_file(output, problem))
+    throw Error(fmt::format("{} exists already", quote_path(output)), hint);
+}
+
 void write_output(const std::string& path, std::string_view content, std::string_view option) {
   if (is_input_file(path)) {
     throw Error(fmt::format("{} {} would overwrite an input file", option, quote_path(path)), "give it another name");

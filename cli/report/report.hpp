@@ -85,6 +85,8 @@ struct ReportOptions {
 
 /// Writes atomically to the file that `option` names. Throws Error if the program has read this file as an input.
 void write_output(const std::string& path, std::string_view content, std::string_view option = "--output");
+/// Throws Error with `hint` if the value of `--output` names an existing file.
+void refuse_existing(const std::string& output, const std::string& hint);
 
 /// Writes a file that the command updates, and therefore may have read as an input. `made`: called
 /// with the descriptor of the complete file, before the file has its final name.
