@@ -73,8 +73,8 @@ Json json_of(const Backends& backends) {
              {"summary", kind.summary},
              {"available", status.available()},
              {"devices", Json::array()},
-             {"problem", status.problem.empty() ? Json(nullptr) : Json(status.problem)},
-             {"hint", status.hint.empty() ? Json(nullptr) : Json(status.hint)}};
+             {"problem", or_null(status.problem)},
+             {"hint", or_null(status.hint)}};
     for (const DeviceInfo& device : status.devices) {
       Json details = Json::object();
       for (const auto& [key, value] : device.details) details[key] = value;

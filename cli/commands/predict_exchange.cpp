@@ -103,18 +103,17 @@ std::vector<PredictedExchange> predict_one(const ExchangePredictor& predictor, c
 }
 
 Json row_of(const PredictedExchange& one) {
-  const auto seconds = [](const std::optional<Seconds>& time) { return time ? Json(time->value()) : Json(nullptr); };
   return {{"operation", to_string(one.operation)},
           {"ranks", one.ranks},
           {"nodes", one.nodes},
           {"bytes", one.message.value()},
           {"time_s", one.time.value()},
-          {"low_s", seconds(one.low)},
-          {"high_s", seconds(one.high)},
+          {"low_s", or_null(one.low)},
+          {"high_s", or_null(one.high)},
           {"bus_bandwidth", one.bus_bandwidth.value()},
           {"algorithm", one.algorithm},
           {"provenance", to_string(one.basis)},
-          {"warning", one.warning.empty() ? Json(nullptr) : Json(one.warning)}};
+          {"warning", or_null(one.warning)}};
 }
 
 Table table_of(const std::vector<PredictedExchange>& predicted) {
@@ -226,12 +225,11 @@ Report predict_exchanges(const ExchangeRequest& asked) {
   if (asked.algorithms.empty()) add_plots(report.document, *predicted);
   const Json rows = json_list(*predicted, row_of);
   report.rows = [rows] { return rows; };
-  const auto or_none = [](const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); };
   const Json heading{{"schema", 1},
                      {"machine", name},
-                     {"coefficients", or_none(used)},
-                     {"network", or_none(network)},
-                     {"between_nodes", or_none(between_nodes)}};
+                     {"coefficients", or_null(used)},
+                     {"network", or_null(network)},
+                     {"between_nodes", or_null(between_nodes)}};
   report.json = [heading, rows] {
     Json json = heading;
     json["exchanges"] = rows;

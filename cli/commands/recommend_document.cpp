@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -377,7 +376,7 @@ Json json_of(const RecommendAnswer& answer) {
     json["start"]["too_small"] = Json::array();
     for (const StartingTool& each : start.too_small)
       json["start"]["too_small"].push_back({{"tool", each.name}, {"total_bytes", each.estimate.memory.total().value()}});
-    json["start"]["software"] = start.other_software.empty() ? Json(nullptr) : Json(start.other_software);
+    json["start"]["software"] = or_null(start.other_software);
     json["start"]["plan"] = start.plan ? estimate_to_json(*start.plan, 0, study, answer.options.training) : Json(nullptr);
   }
   if (answer.shown.empty()) {

@@ -40,7 +40,7 @@ Fields<KernelAccuracy> accuracy_fields() {
   fields.add("median_error", [](const KernelAccuracy& group) { return group.median_error; });
   fields.add("p90_error", [](const KernelAccuracy& group) { return group.p90_error; });
   fields.add("median_ratio", [](const KernelAccuracy& group) { return group.median_ratio; });
-  fields.add("inside", [](const KernelAccuracy& group) { return group.inside ? Json(*group.inside) : Json(nullptr); });
+  fields.add("inside", [](const KernelAccuracy& group) { return or_null(group.inside); });
   return fields;
 }
 

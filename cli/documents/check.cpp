@@ -414,7 +414,7 @@ Json checks_rows(const std::vector<JobCheck>& checks) {
     row["upper_bound_bytes"] = if_judged([&] { return memory.upper_bound().value(); });
     row["available_bytes"] = if_judged([&] { return check.available().value(); });
     row["iteration_s"] = if_judged([&] { return estimate.time.step_time().value(); });
-    row["largest_batch"] = judged && check.largest.fits ? Json(*check.largest.fits) : Json(nullptr);
+    row["largest_batch"] = judged ? or_null(check.largest.fits) : Json(nullptr);
     row["fewest_gpus"] = judged && check.fewest ? Json(check.fewest->estimate.plan.mesh.devices()) : Json(nullptr);
     if (checks.front().growth) {
       const auto increase = [&] { return increase_against(check, *check.growth->earlier).value(); };

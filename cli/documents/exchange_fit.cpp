@@ -163,7 +163,7 @@ Json series_to_json(std::span<const ExchangeSeries> series) {
             {"level", level_to_json(each.level)},
             {"ranks", or_null(each.ranks)},
             {"nodes", or_null(each.nodes)},
-            {"device", each.device.empty() ? Json(nullptr) : Json(each.device)},
+            {"device", or_null(each.device)},
             {"rows", each.rows.size()},
             {"algorithms", json_list(algorithm_ranges(each), [](const AlgorithmRange& range) -> Json {
                return {{"min_bytes", range.from.value()}, {"max_bytes", range.to.value()}, {"algorithm", range.algorithm}};

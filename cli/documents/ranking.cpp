@@ -190,7 +190,7 @@ Fields<RankedEstimate> estimate_fields(const Study& study, const Training& train
   if (study.assumptions().staging != Staging::none) {
     fields.add("staging_s", if_priced([&study](const Estimate& of) -> Json {
                  const std::optional<StagedData> staged = staged_data(study.job(), of.plan);
-                 return staged && staged->time ? Json(staged->time->value()) : Json(nullptr);
+                 return staged ? or_null(staged->time) : Json(nullptr);
                }));
   }
   if (study.assumptions().synchronization != Synchronization::sync) {

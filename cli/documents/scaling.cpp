@@ -393,7 +393,7 @@ Fields<PlacedPoint> point_fields(const Scaling& scaling) {
   fields.add_json("best", [](const Row& row) {
     return has_plan(row.point) ? estimate_to_json(*row.point.best, 1, *row.point.study, row.point.training) : Json(nullptr);
   });
-  fields.add("problem", [](const Row& row) { return row.point.problem.empty() ? Json(nullptr) : Json(row.point.problem); });
+  fields.add("problem", [](const Row& row) { return or_null(row.point.problem); });
   return fields;
 }
 
@@ -413,7 +413,7 @@ Json json_of(const Points& points, const Scaling& scaling, const ScalingQuestion
   json["cheapest"] = place(scaling.cheapest);
   json["fastest"] = place(scaling.fastest);
   json["goals"] = {{"budget", question.goals.budget ? Json(question.goals.budget->amount) : Json(nullptr)},
-                   {"deadline_s", question.goals.deadline ? Json(question.goals.deadline->value()) : Json(nullptr)}};
+                   {"deadline_s", or_null(question.goals.deadline)}};
   json["points"] = json_list(placed(points), [&](const PlacedPoint& each) { return json_of(fields, each); });
   const auto answered = std::ranges::find_if(points, [](const StudyOutcome& each) { return each.study != nullptr; });
   json["inputs"] = inputs_to_json(*answered->study, answered->training);

@@ -441,9 +441,8 @@ Fields<StudyOutcome> outcome_fields(const Outcomes& outcomes) {
   csv_if("efficiency", timed, [](const Row& each) { return each.best->efficiency; });
   csv_if("total_bytes", timed, [](const Row& each) { return each.best->memory.total().value(); });
   csv_if("device_memory_bytes", studied, [](const Row& each) { return each.study->device_memory().value(); });
-  const auto text_or_null = [](const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); };
-  fields.add("problem", [text_or_null](const Row& each) { return text_or_null(each.problem); });
-  fields.add_json("hint", [text_or_null](const Row& each) { return text_or_null(each.hint); });
+  fields.add("problem", [](const Row& each) { return or_null(each.problem); });
+  fields.add_json("hint", [](const Row& each) { return or_null(each.hint); });
   fields.add_json("inputs", inputs_json);
   return fields;
 }

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/options/plan_notation.hpp"
-#include "cli/report/figures.hpp"
 #include "cli/sentences/activities.hpp"
 #include "core/units.hpp"
 #include "estimator/explain/findings.hpp"
@@ -95,7 +94,7 @@ nlohmann::ordered_json what_if_to_json(const Estimate& now, const std::vector<Su
     one["fits"] = each.same.feasible();
     one["step_s"] = is_possible ? Json(each.same.time.step_time().value()) : Json(nullptr);
     one["ratio"] = is_possible ? Json(each.same.time.step_time() / now.time.step_time()) : Json(nullptr);
-    one["bound_by"] = each.bound.empty() ? Json(nullptr) : Json(each.bound);
+    one["bound_by"] = or_null(each.bound);
     one["best_plan"] = each.best ? Json(plan_word(each.best->plan)) : Json(nullptr);
     one["best_step_s"] = each.best ? Json(each.best->time.step_time().value()) : Json(nullptr);
     all.push_back(std::move(one));
