@@ -126,7 +126,6 @@ Table phases_table(const Explanation& explanation, const TimeUnit& unit) {
   return table;
 }
 
-/// Returns the layout of a layer in a plan with several layouts.
 std::string layout_word(const Plan& plan, const ModelFacts& facts, const LayerExplanation& layer) {
   const auto index = static_cast<std::size_t>(layer.layer);
   if (!plan.table_segments.empty() && facts.is_of_table(index))

@@ -35,7 +35,6 @@ struct StudyOutcome {
   }
 };
 
-/// Whether the study has a plan that fits.
 [[nodiscard]] inline bool has_plan(const StudyOutcome& outcome) { return outcome.best && outcome.best->feasible(); }
 
 using Outcomes = std::vector<StudyOutcome>;

@@ -51,9 +51,7 @@ class Command {
   [[nodiscard]] Command add_subcommand(const std::string& name, const std::string& description) const;
   /// Sets the examples in the command's help.
   void examples(std::vector<Example> examples) const;
-  /// Declares that a subcommand is required.
   void require_subcommand() const;
-  /// Declares that a subcommand is optional.
   void allow_subcommand() const;
   /// Adds an option (a name with dashes), or an argument (a name without dashes). `into` must live
   /// as long as the CommandLine. `type`: the name of the value in help; default: see placeholder_of.
@@ -77,7 +75,6 @@ class Command {
   void callback(const std::function<void()>& call) const;
   /// Returns how many times the option was given.
   [[nodiscard]] std::size_t count(const std::string& name) const;
-  /// Whether a subcommand was chosen.
   [[nodiscard]] bool has_chosen_subcommand() const;
 
  private:

@@ -73,7 +73,6 @@ inline constexpr std::size_t most_list_values = 64;
 [[nodiscard]] std::vector<std::int64_t> parse_number_list(const std::string& option, std::string_view text, std::int64_t low,
                                                           std::int64_t high);
 
-/// Adds an option that takes a list of numbers.
 Option add_number_list(const Command& command, const std::string& name, std::vector<std::int64_t>& into, std::int64_t low,
                        std::int64_t high, const std::string& description);
 

@@ -227,7 +227,6 @@ class PlanReader {
     }
   }
 
-  /// Reads which blocks are recomputed.
   void read_recompute_segments(Plan& plan) const {
     const Json& segments = object_->at("recompute_segments");
     constexpr const char* example = R"(write for example [{"first": 12, "recompute": "none"}], with "recompute": "full")";

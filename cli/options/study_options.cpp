@@ -157,7 +157,6 @@ Option add_precision_options(const Command& command, StudyOptions& o) {
   return older;
 }
 
-/// Adds the options about the load of experts.
 std::vector<Option> add_expert_options(const Command& command, StudyOptions& o) {
   const Option imbalance = add_setting(command, "expert_imbalance", o.settings);
   return {imbalance, add_setting(command, "routing", o.settings).excludes(imbalance),

@@ -159,7 +159,6 @@ struct ForeignTool {
 };
 [[nodiscard]] std::span<const ForeignTool> foreign_tools();
 
-/// The languages of configurations.
 enum class ConfigurationLanguage { script, json, yaml, toml };
 
 /// A format of configurations. A new format needs a file with its tables, and a line in `configuration_formats`.

@@ -91,7 +91,6 @@ std::string starting_points() {
   return text + "</ul>\n";
 }
 
-/// Returns a page with this title and content.
 std::string frame_text(std::string_view title, std::string_view content) {
   return fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"

@@ -153,7 +153,6 @@ std::vector<std::string> quoted_in(std::string_view text) {
   return quoted;
 }
 
-/// Returns the names of bundled models in a text.
 std::vector<std::string> models_in(std::string_view text) {
   const std::vector<std::string> names = model_names();
   std::vector<std::string> found;

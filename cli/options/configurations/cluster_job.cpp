@@ -399,7 +399,6 @@ class ClusterJobReader {
   bool differ_in_name_ = false;
 };
 
-/// Whether the text may be a job that starts a command.
 bool may_start_command(const std::string& text) {
   constexpr std::array<std::string_view, 5> keys{"run:", "command:", "commands:", "args:", "entrypoint:"};
   constexpr std::array<std::string_view, 9> marks{

@@ -4,7 +4,6 @@
 
 namespace ddl {
 
-/// Whether a path is that of a page in Markdown.
 [[nodiscard]] bool is_markdown(const std::string& path);
 
 /// Returns the commands in the blocks of code of a page as the text of a script, in which every line stays in its place. If

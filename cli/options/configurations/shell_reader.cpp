@@ -19,7 +19,6 @@ constexpr std::array<std::string_view, 16> reserved_words{"if",     "then",     
                                                           "while",  "until",    "do",   "done", "case", "esac",
                                                           "select", "function", "{",    "}"};
 
-/// Whether a character ends a command.
 bool ends_command(char c) { return c == '\n' || c == ';' || c == '&' || c == '|' || c == ')' || c == '('; }
 
 }  // namespace

@@ -198,7 +198,6 @@ bool is_of_model(const ConfigurationFormat& format, std::string_view argument) {
   return std::ranges::any_of(format.rows, is_size) || key == "model.n-layers";
 }
 
-/// Whether a value leaves the named model as it is.
 bool leaves_model(const std::string& value) { return value == "null" || value == "false" || value == "0" || value.empty(); }
 
 /// An axis of MaxText's mesh within a slice (`ici_`) or among slices (`dcn_`), and the axis of this program that it is a
