@@ -10,7 +10,6 @@
 #include "cli/manual/help_writer.hpp"
 #include "cli/manual/manual.hpp"
 #include "cli/manual/option_groups.hpp"
-#include "cli/manual/topics.hpp"
 #include "cli/manual/word_help.hpp"
 #include "cli/report/formats/page.hpp"
 #include "core/error.hpp"

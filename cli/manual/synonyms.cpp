@@ -1,8 +1,7 @@
-#include "cli/manual/synonyms.hpp"
-
 #include <algorithm>
 #include <array>
 
+#include "cli/manual/word_help.hpp"
 #include "core/lower_case.hpp"
 
 namespace ddl {

@@ -8,11 +8,8 @@
 
 #include "calibration/inputs/machine_names.hpp"
 #include "calibration/inputs/software_file.hpp"
-#include "cli/manual/concepts.hpp"
 #include "cli/manual/help_writer.hpp"
 #include "cli/manual/manual.hpp"
-#include "cli/manual/synonyms.hpp"
-#include "cli/manual/topics.hpp"
 #include "core/find.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"

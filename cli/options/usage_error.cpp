@@ -13,9 +13,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cli/manual/concepts.hpp"
 #include "cli/manual/manual.hpp"
-#include "cli/manual/synonyms.hpp"
+#include "cli/manual/word_help.hpp"
 #include "cli/options/argument_name.hpp"
 #include "core/find.hpp"
 #include "core/lower_case.hpp"
