@@ -1,5 +1,3 @@
-#include "cli/options/configurations/cluster_job.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -12,6 +10,7 @@
 
 #include "cli/options/configurations/cluster_script.hpp"
 #include "cli/options/configurations/expanded_yaml.hpp"
+#include "cli/options/configurations/scripts_in_files.hpp"
 #include "cli/options/configurations/shell_script.hpp"
 #include "cli/options/configurations/shell_text.hpp"
 #include "core/error.hpp"

@@ -1,8 +1,7 @@
-#include "cli/options/configurations/makefile.hpp"
-
 #include <algorithm>
 #include <string_view>
 
+#include "cli/options/configurations/scripts_in_files.hpp"
 #include "cli/options/configurations/shell_text.hpp"
 #include "core/lower_case.hpp"
 #include "core/words.hpp"

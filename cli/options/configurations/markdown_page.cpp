@@ -1,5 +1,3 @@
-#include "cli/options/configurations/markdown_page.hpp"
-
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -8,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cli/options/configurations/script_arguments.hpp"
+#include "cli/options/configurations/scripts_in_files.hpp"
 #include "cli/options/configurations/shell_script.hpp"
 #include "core/error.hpp"
 #include "core/find.hpp"

@@ -4,9 +4,7 @@
 #include <set>
 
 #include "cli/options/configurations/argument_meaning.hpp"
-#include "cli/options/configurations/cluster_job.hpp"
-#include "cli/options/configurations/makefile.hpp"
-#include "cli/options/configurations/markdown_page.hpp"
+#include "cli/options/configurations/scripts_in_files.hpp"
 #include "core/find.hpp"
 #include "core/lower_case.hpp"
 #include "core/suggest.hpp"

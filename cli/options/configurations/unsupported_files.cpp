@@ -8,10 +8,10 @@
 
 #include <fmt/format.h>
 
-#include "cli/options/configurations/cluster_job.hpp"
 #include "cli/options/configurations/expanded_yaml.hpp"
 #include "cli/options/configurations/recognition.hpp"
 #include "cli/options/configurations/script_arguments.hpp"
+#include "cli/options/configurations/scripts_in_files.hpp"
 #include "cli/options/configurations/shell_script.hpp"
 #include "core/lower_case.hpp"
 #include "core/source_text.hpp"
