@@ -10,7 +10,7 @@
 #include "cli/commands/recommendation.hpp"
 #include "cli/documents/ranking.hpp"
 #include "cli/documents/scaling.hpp"
-#include "cli/documents/study_comparison.hpp"
+#include "cli/documents/study_outcomes.hpp"
 #include "cli/report/interrupt.hpp"
 #include "core/error.hpp"
 #include "model_zoo/files/load_model.hpp"

@@ -1,4 +1,3 @@
-#include "cli/documents/study_comparison.hpp"
 
 #include <algorithm>
 #include <array>

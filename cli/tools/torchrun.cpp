@@ -12,7 +12,6 @@
 #include "cli/report/shell_words.hpp"
 #include "cli/tools/launcher.hpp"
 #include "cli/tools/network_of.hpp"
-#include "cli/tools/scripts.hpp"
 #include "core/find.hpp"
 #include "estimator/choices/plan_choice.hpp"
 #include "estimator/strategies/strategy.hpp"

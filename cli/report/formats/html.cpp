@@ -11,7 +11,6 @@
 
 #include "cli/report/formats/format.hpp"
 #include "cli/report/formats/html_chart.hpp"
-#include "cli/report/formats/html_style.hpp"
 #include "core/find.hpp"
 #include "core/version.hpp"
 
