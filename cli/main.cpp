@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <exception>
 #include <iostream>
 #include <new>
@@ -15,6 +14,7 @@
 #include "cli/report/shell_words.hpp"
 #include "core/device_lost.hpp"
 #include "core/error.hpp"
+#include "core/find.hpp"
 #include "core/version.hpp"
 #include "profiler/backends/backends.hpp"
 
@@ -40,8 +40,8 @@ int run(int argc, char** argv) {
   std::vector<std::string> words{"ddl-oracle"};
   words.insert(words.end(), typed.begin(), typed.end());
   request.command = shell_words(words);
-  if (std::find(typed.begin(), typed.end(), std::string_view("--licenses")) != typed.end() && typed.size() <= 2 &&
-      (typed.size() == 1 || std::find(typed.begin(), typed.end(), std::string_view("--version")) != typed.end())) {
+  if (contains(typed, std::string_view("--licenses")) && typed.size() <= 2 &&
+      (typed.size() == 1 || contains(typed, std::string_view("--version")))) {
     std::cout << (typed.size() == 1 ? "" : version_text() + "\n") << licenses_text();
     if (!std::cout.flush()) throw Error("cannot write to the standard output");
     return static_cast<int>(ExitStatus::ok);

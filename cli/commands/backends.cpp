@@ -73,8 +73,8 @@ Json json_of(const Backends& backends) {
              {"summary", kind.summary},
              {"available", status.available()},
              {"devices", Json::array()},
-             {"problem", status.problem.empty() ? Json(nullptr) : Json(status.problem)},
-             {"hint", status.hint.empty() ? Json(nullptr) : Json(status.hint)}};
+             {"problem", or_null(status.problem)},
+             {"hint", or_null(status.hint)}};
     for (const DeviceInfo& device : status.devices) {
       Json details = Json::object();
       for (const auto& [key, value] : device.details) details[key] = value;
@@ -122,9 +122,7 @@ void add_backends(const Command& program, Request& request) {
        {"ddl-oracle backends --format json", "back ends as JSON, for programs"},
        {"ddl-oracle backends -o backends.txt", "back ends, written to a file"}});
   add_report_options(command, request.report);
-  command.callback([&request] {
-    request.run = [] { return list_backends().then({"ddl-oracle", "profile", "resnet50", "--batch", "1"}); };
-  });
+  request.on_choice(command, [] { return list_backends().then({"ddl-oracle", "profile", "resnet50", "--batch", "1"}); });
 }
 
 }  // namespace ddl

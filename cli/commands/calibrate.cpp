@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <filesystem>
 #include <iterator>
 #include <memory>
@@ -35,9 +34,11 @@
 #include "cli/options/option_value.hpp"
 #include "cli/options/study_options.hpp"
 #include "core/error.hpp"
+#include "core/find.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 #include "core/version.hpp"
+#include "core/words.hpp"
 
 namespace ddl {
 namespace {
@@ -95,9 +96,8 @@ std::size_t facts_begin(const std::string& text) {
 }
 
 int count_of(const std::string& argument, std::string_view name, const std::string& value) {
-  int count = 0;
-  const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), count);
-  if (problem != std::errc{} || end != value.data() + value.size() || count < 1 || count > most_exchange_ranks) {
+  const int count = number_in<int>(value).value_or(0);
+  if (count < 1 || count > most_exchange_ranks) {
     throw Error(fmt::format("{}: {} is {}, which is not a whole number from 1 to {}", quote(argument), name, quote(value),
                             most_exchange_ranks),
                 fmt::format("write it in digits, as in FILE,{}=16", name));
@@ -152,7 +152,7 @@ using FileWarnings = std::vector<std::pair<std::string, std::vector<std::string>
 
 void add_warnings(FileWarnings& said, const std::string& file, const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) {
-    auto same = std::find_if(said.begin(), said.end(), [&](const auto& each) { return each.first == warning; });
+    auto same = std::ranges::find_if(said, [&](const auto& each) { return each.first == warning; });
     if (same == said.end()) same = said.insert(said.end(), {warning, {}});
     if (same->second.empty() || same->second.back() != file) same->second.push_back(file);
   }
@@ -202,8 +202,8 @@ std::vector<std::string> plot_paths(const std::string& path, std::size_t fits) {
 
 bool misses_tolerance(const FitRequest& asked, const std::vector<ExchangeFit>& fits) {
   if (!asked.tolerance) return false;
-  return std::any_of(fits.begin(), fits.end(), [&](const ExchangeFit& fit) {
-    return !fit.refusal.empty() || std::any_of(fit.ranges.begin(), fit.ranges.end(), [&](const FitRange& range) {
+  return std::ranges::any_of(fits, [&](const ExchangeFit& fit) {
+    return !fit.refusal.empty() || std::ranges::any_of(fit.ranges, [&](const FitRange& range) {
       return !(range.median_residual <= *asked.tolerance);
     });
   });
@@ -211,7 +211,7 @@ bool misses_tolerance(const FitRequest& asked, const std::vector<ExchangeFit>& f
 
 /// Throws Error if no series could be fitted.
 void require_fits(const std::vector<ExchangeFit>& fits, const std::vector<ExchangeSeries>& series) {
-  if (std::any_of(fits.begin(), fits.end(), [](const ExchangeFit& fit) { return fit.refusal.empty(); })) return;
+  if (std::ranges::any_of(fits, [](const ExchangeFit& fit) { return fit.refusal.empty(); })) return;
   for (const ExchangeFit& fit : fits) {
     throw Error(fmt::format("{}: no fit: {}", fit.series.empty() ? "" : series[fit.series.front()].file, fit.refusal),
                 fit.what_to_measure);
@@ -397,7 +397,7 @@ Report calibrate_live(const FitRequest& asked, const LiveRequest& live, ReportOp
 void add_fit_options(const Command& command, FitRequest& asked, ReportOptions& report) {
   offer_machines(command.add_option("--machine", asked.machine,
                                     "machine the measurements were taken on: a name, or a path to a machine file"));
-  command.add_option("--plot", asked.plot, "draw fit and measurements: text, or a file that ends in .svg").type_name("FILE");
+  command.add_option("--plot", asked.plot, "draw fit and measurements: text, or a file that ends in .svg", "FILE");
   add_number(command, "--tolerance", asked.tolerance, 0, 1e6, "exit with status 1 if a fit's median |error| is larger");
   add_output_option(command, asked.output, "write the results into this coefficients file of the machine");
   add_format_option(command, report);
@@ -425,19 +425,17 @@ void add_network(const Command& calibrate, Request& request) {
   command.add_option("--level", files.level,
                      "level of the network: node or between-nodes, if neither a file nor its "
                      "number of nodes gives it");
-  command.add_option("--prefer", files.prefer, "file to prefer if files contradict each other").type_name("FILE");
+  command.add_option("--prefer", files.prefer, "file to prefer if files contradict each other", "FILE");
   add_fit_options(command, fit, request.report);
-  command.callback([asked, &request] {
-    request.run = [asked, &request] {
-      Report report = calibrate_network(asked->first, asked->second);
-      const FitRequest& chosen = asked->first;
-      if (chosen.output.empty()) {
-        report.next.push_back(request.command + " --machine dgx-h100 -o ours.yaml");
-        return report;
-      }
-      return std::move(report).then({"ddl-oracle", "recommend", "llama3-8b", "--machine", chosen.machine, "--coefficients",
-                                     (std::filesystem::path(".") / chosen.output).string(), "--gpus", "64"});
-    };
+  request.on_choice(command, [asked, &request] {
+    Report report = calibrate_network(asked->first, asked->second);
+    const FitRequest& chosen = asked->first;
+    if (chosen.output.empty()) {
+      report.next.push_back(request.command + " --machine dgx-h100 -o ours.yaml");
+      return report;
+    }
+    return std::move(report).then({"ddl-oracle", "recommend", "llama3-8b", "--machine", chosen.machine, "--coefficients",
+                                   (std::filesystem::path(".") / chosen.output).string(), "--gpus", "64"});
   });
 }
 
@@ -452,9 +450,7 @@ void add_live(const Command& calibrate, Request& request) {
         "a demo without a network"}});
   add_live_options(command, asked->second);
   add_fit_options(command, asked->first, request.report);
-  command.callback([asked, &request] {
-    request.run = [asked, &request] { return calibrate_live(asked->first, asked->second, request.report); };
-  });
+  request.on_choice(command, [asked, &request] { return calibrate_live(asked->first, asked->second, request.report); });
 }
 
 }  // namespace
@@ -477,11 +473,10 @@ void add_calibrate(const Command& program, Request& request) {
 
 std::vector<std::string> with_calibrate_command(std::vector<std::string> words) {
   constexpr std::array<std::string_view, 7> said{"network", "live", "runs", "kernels", "intervals", "-h", "--help"};
-  if (words.size() < 2 || words[0] != "calibrate" || std::find(said.begin(), said.end(), words[1]) != said.end())
-    return words;
+  if (words.size() < 2 || words[0] != "calibrate" || contains(said, words[1])) return words;
   const auto find = [&](const std::string& option) {
-    return std::find_if(words.begin(), words.end(),
-                        [&](const std::string& word) { return word == option || word.starts_with(option + "="); });
+    return std::ranges::find_if(words,
+                                [&](const std::string& word) { return word == option || word.starts_with(option + "="); });
   };
   const auto has = [&](const char* option) { return find(option) != words.end(); };
   std::string command = has("--mpi") || has("--nccl") || has("--simulated") ? "live" : "network";

@@ -81,7 +81,7 @@ Document intervals_document(const TimeErrorsFile& file) {
     document.line(fmt::format("with factors fitted to runs on fewer devices: {} of {} runs are covered",
                               whole_percent(file.beyond_held), with_thousands(file.beyond_runs)));
   }
-  if (std::any_of(file.groups.begin(), file.groups.end(), [](const auto& groups) { return !groups.empty(); }))
+  if (std::ranges::any_of(file.groups, [](const auto& groups) { return !groups.empty(); }))
     document.apart(groups_table(file));
   Table table(
       {words("set"), figures("runs"), figures("held"), figures("covered, held out"), figures("from"), figures("to")});
@@ -163,7 +163,7 @@ void add_calibrate_intervals(const Command& calibrate, Request& request) {
                     {"ddl-oracle calibrate intervals --format json", "coverage, and the widths of the intervals"}});
   add_output_option(command, asked->output, "fit the interval widths again (takes minutes), and write them to this file");
   add_format_option(command, request.report, {Content::rows});
-  command.callback([asked, &request] { request.run = [asked] { return calibrate_intervals(*asked); }; });
+  request.on_choice(command, [asked] { return calibrate_intervals(*asked); });
 }
 
 }  // namespace ddl

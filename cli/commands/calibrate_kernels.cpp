@@ -136,10 +136,8 @@ void add_calibrate_kernels(const Command& calibrate, Request& request) {
   command.add_option("files", asked->files, "tables of measured kernels, or profiles").required().file();
   command.add_option("--machine", asked->machine, "machine with the measured device: a name, or a path to a machine file")
       .required();
-  command.add_option("--where", asked->where, "use only rows with one of these values in the column: gpu=A100-SXM4-80GB")
-      .take_all()
-      .one_value_each()
-      .type_name("COLUMN=VALUES");
+  command.add_repeated("--where", asked->where, "use only rows with one of these values in the column: gpu=A100-SXM4-80GB",
+                       "COLUMN=VALUES");
   command.add_option("--source", asked->source, "citation key of the rows in the file").default_str("measured");
   asked->source = "measured";
   command.add_option("--citation", asked->citation, "source of the measurements, for the file");
@@ -149,14 +147,11 @@ void add_calibrate_kernels(const Command& calibrate, Request& request) {
                    "number of kernels per family that are kept in addition to the formula (default 1500)");
   add_output_option(command, asked->output, "write or extend this device file");
   add_format_option(command, request.report);
-  command.callback([asked, &request] {
-    request.run = [asked, &request] {
-      Report report = calibrate_from_kernels(*asked);
-      report.next.push_back(asked->output.empty()
-                                ? request.command + " -o device.yaml"
-                                : "ddl-oracle machines new ours --like " + asked->machine + " -o ours.yaml");
-      return report;
-    };
+  request.on_choice(command, [asked, &request] {
+    Report report = calibrate_from_kernels(*asked);
+    report.next.push_back(asked->output.empty() ? request.command + " -o device.yaml"
+                                                : "ddl-oracle machines new ours --like " + asked->machine + " -o ours.yaml");
+    return report;
   });
 }
 

@@ -162,9 +162,8 @@ void require_network(const LiveRequest& request, const LiveOutputs& outputs, con
     if (path.empty() || option == "--osu") continue;
     throw Error(fmt::format("{}: cannot write into {}", alone, quote_path(path)), std::string(several));
   }
-  const bool is_collective = std::any_of(plan.operations.begin(), plan.operations.end(), [](SweepOperation operation) {
-    return kind_of(operation).pattern == ExchangePattern::collective;
-  });
+  const bool is_collective = std::ranges::any_of(
+      plan.operations, [](SweepOperation operation) { return kind_of(operation).pattern == ExchangePattern::collective; });
   if (!is_collective && !plan.overlap) {
     throw Error(fmt::format("--measure {} needs several ranks, but there is only one", request.measure),
                 std::string(several));
@@ -190,7 +189,7 @@ NamedLoad load_for(const LiveRequest& request) {
 
 std::string where_of(Transport& transport) {
   const std::vector<int>& nodes = transport.nodes();
-  const int count = 1 + *std::max_element(nodes.begin(), nodes.end());
+  const int count = 1 + *std::ranges::max_element(nodes);
   std::string details;
   for (const auto& [key, value] : transport.details()) {
     const bool speaks_for_itself = key == "library" || key == "device";
@@ -330,18 +329,12 @@ RankWatch watch_ranks(const LiveRequest& request, Processes& processes) {
 void add_live_options(const Command& command, LiveRequest& request) {
   command.add_switch("--mpi", request.mpi, "measure by MPI among the ranks that mpirun or srun started");
   command.add_switch("--nccl", request.nccl, "measure by NCCL among GPUs, one per rank; torchrun can start them, too");
-  command
-      .add_option("--simulated", request.simulated,
-                  "measure on a simulated network: 'ranks=8 nodes=2 latency=5 us bandwidth=12.5 GB/s'")
-      .type_name("PROPERTIES");
-  command
-      .add_option("--measure", request.measure,
-                  fmt::format("measurements to make, from {} (default: all)", fmt::join(measure_words(), ", ")))
-      .type_name("LIST");
-  command.add_option("--smallest", request.smallest, "smallest message").type_name("SIZE").default_str("4 B");
-  command.add_option("--largest", request.largest, "largest message")
-      .type_name("SIZE")
-      .default_str("4 MiB, with --nccl 1 GiB");
+  command.add_option("--simulated", request.simulated,
+                     "measure on a simulated network: 'ranks=8 nodes=2 latency=5 us bandwidth=12.5 GB/s'", "PROPERTIES");
+  command.add_option("--measure", request.measure,
+                     fmt::format("measurements to make, from {} (default: all)", fmt::join(measure_words(), ", ")), "LIST");
+  command.add_option("--smallest", request.smallest, "smallest message", "SIZE").default_str("4 B");
+  command.add_option("--largest", request.largest, "largest message", "SIZE").default_str("4 MiB, with --nccl 1 GiB");
   add_number(command, "--limit", request.limit, 0, 1e6, "seconds per message size of each table (default 0.1)");
   command.add_option("--kernel", request.kernel, "kernel problem to overlap with a collective (default: a convolution)");
   command.add_option("--backend", request.backend,
@@ -349,14 +342,12 @@ void add_live_options(const Command& command, LiveRequest& request) {
                      "--nccl cuda)");
   command.add_option("--buffers", request.buffers, "buffers of --nccl: in-place, as in DDP and FSDP, or separate")
       .default_str("in-place");
-  command
-      .add_option("--rendezvous", request.rendezvous,
-                  "rendezvous of NCCL's ranks: HOST:PORT of rank 0, or mpi (default: that of the launcher)")
-      .type_name("ADDRESS");
+  command.add_option("--rendezvous", request.rendezvous,
+                     "rendezvous of NCCL's ranks: HOST:PORT of rank 0, or mpi (default: that of the launcher)", "ADDRESS");
   add_number(command, "--patience", request.patience, 0.1, 86400,
              "seconds that ranks wait to connect (default 120) or for a heartbeat (default 30)");
-  command.add_option("--osu", request.osu, "write the times into this file in the format of the OSU micro-benchmarks")
-      .type_name("FILE");
+  command.add_option("--osu", request.osu, "write the times into this file in the format of the OSU micro-benchmarks",
+                     "FILE");
 }
 
 LiveSweep measure_live(const LiveRequest& request, const LiveOutputs& others) {

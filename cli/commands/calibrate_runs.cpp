@@ -137,10 +137,8 @@ void add_calibrate_runs(const Command& calibrate, Request& request) {
       .add_option("table", asked->runs,
                   "measured training runs: a CSV file, or a bundled table (paradl-abci, vtrain-a100-node, …)")
       .required();
-  command.add_option("--where", asked->where, "use only runs with one of these values in the column: quality=A,B")
-      .take_all()
-      .one_value_each()
-      .type_name("COLUMN=VALUES");
+  command.add_repeated("--where", asked->where, "use only runs with one of these values in the column: quality=A,B",
+                       "COLUMN=VALUES");
   command.add_option("--coefficients", asked->coefficients,
                      "initial coefficients: a file, a bundled name or none; default: those bundled with a bundled machine");
   add_profile_options(command, asked->profiles.files, asked->profiles.any_device);
@@ -150,24 +148,22 @@ void add_calibrate_runs(const Command& calibrate, Request& request) {
       .required();
   add_output_option(command, asked->output, "write the results into this coefficients file of the machine");
   add_format_option(command, request.report);
-  command.callback([asked, &request] {
-    request.run = [asked, &request] {
-      Report report = calibrate_from_runs(*asked);
-      if (asked->output.empty()) {
-        report.next.push_back(request.command + " -o learned.yaml");
-        return report;
-      }
-      std::vector<std::string> next{"ddl-oracle",
-                                    "validate",
-                                    asked->runs,
-                                    "--machine",
-                                    asked->machine,
-                                    "--coefficients",
-                                    (std::filesystem::path(".") / asked->output).string()};
-      const std::vector<std::string> profiles = profile_words(asked->profiles);
-      next.insert(next.end(), profiles.begin(), profiles.end());
-      return std::move(report).then(next);
-    };
+  request.on_choice(command, [asked, &request] {
+    Report report = calibrate_from_runs(*asked);
+    if (asked->output.empty()) {
+      report.next.push_back(request.command + " -o learned.yaml");
+      return report;
+    }
+    std::vector<std::string> next{"ddl-oracle",
+                                  "validate",
+                                  asked->runs,
+                                  "--machine",
+                                  asked->machine,
+                                  "--coefficients",
+                                  (std::filesystem::path(".") / asked->output).string()};
+    const std::vector<std::string> profiles = profile_words(asked->profiles);
+    next.insert(next.end(), profiles.begin(), profiles.end());
+    return std::move(report).then(next);
   });
 }
 

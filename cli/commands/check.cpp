@@ -13,6 +13,7 @@
 #include "cli/commands/job_check.hpp"
 #include "cli/commands/search_watch.hpp"
 #include "cli/options/configurations/configuration.hpp"
+#include "cli/options/option_value.hpp"
 #include "cli/options/study_options.hpp"
 #include "cli/report/fields.hpp"
 #include "cli/report/figures.hpp"
@@ -35,7 +36,7 @@ struct CheckRequest {
 };
 
 Report check(CheckRequest options) {
-  options.check.has_configurations = std::any_of(options.files.begin(), options.files.end(), is_configuration);
+  options.check.has_configurations = std::ranges::any_of(options.files, is_configuration);
   auto checks = std::make_shared<std::vector<JobCheck>>();
   Report report;
   const Interrupt interrupt;  // Ctrl-C ends searches for changes, and verdicts are printed
@@ -113,31 +114,24 @@ void add_check(const Command& program, Request& request) {
       .file();
   const Option against =
       command.add_option("--against", options->against, "compare with this job file: what grew, and by how much").file();
-  command
-      .add_option_function(
-          "--max-increase",
-          [options](const std::string& text) {
-            UnitProblem problem;
-            options->most_increase = parse_plausible(text, plausible_memory, problem);
-            if (!options->most_increase) throw Error("--max-increase: " + problem.message, "write for example 2GiB");
-          },
-          "exit status 1 if a job needs more memory than the job of --against by more than this, such as 2GiB")
-      .type_name("SIZE")
+  const auto parse = [](const std::string& text, UnitProblem& problem) {
+    return parse_plausible(text, plausible_memory, problem);
+  };
+  add_parsed(command, "--max-increase", options->most_increase, parse, "write for example 2GiB", "SIZE",
+             "exit status 1 if a job needs more memory than the job of --against by more than this, such as 2GiB")
       .needs(against);
   command.add_switch("--allow-risk", options->allow_risk, "a job at risk passes: exit status 0");
   add_time_limit(command, options->check.time_limit).default_str("10s for each job");
   add_memory_options(command, options->check.memory);
   add_configured_options(command, options->check);
   add_report_options(command, request.report, {Content::rows, Content::verdicts, Content::steps});
-  command.callback([options, command, &request] {
-    request.run = [options, command, &request] {
-      for (const char* option : configured_options) {
-        if (command.count(option) > 0) options->check.given.emplace_back(option);
-      }
-      Report report = check(*options);
-      report.next.push_back(request.command + " --format junit -o memory.xml");
-      return report;
-    };
+  request.on_choice(command, [options, command, &request] {
+    for (const char* option : configured_options) {
+      if (command.count(option) > 0) options->check.given.emplace_back(option);
+    }
+    Report report = check(*options);
+    report.next.push_back(request.command + " --format junit -o memory.xml");
+    return report;
   });
 }
 

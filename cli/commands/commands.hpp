@@ -14,6 +14,11 @@ struct Request {
   std::function<Report()> run;
   ReportOptions report;
   std::string command;  ///< the whole command line, for the report
+
+  /// Makes `action` the requested one if the user chooses the command `of`.
+  void on_choice(const Command& of, std::function<Report()> action) {
+    of.callback([this, action = std::move(action)] { run = action; });
+  }
 };
 
 // Each of the following functions is defined in the file of its command. The function adds the
@@ -41,6 +46,7 @@ void add_validate(const Command& program, Request& request);
 void add_validate_kernels(const Command& validate_command, Request& request);  // a subcommand of `validate`
 void add_validate_memory(const Command& validate_command, Request& request);   // a subcommand of `validate`
 void add_models(const Command& program, Request& request);
+void add_models_list(const Command& models, Request& request);    // a subcommand of `models`
 void add_models_import(const Command& models, Request& request);  // a subcommand of `models`
 void add_machines(const Command& program, Request& request);
 void add_machines_new(const Command& machines, Request& request);  // a subcommand of `machines`

@@ -65,10 +65,8 @@ void add_datasets(const Command& program, Request& request) {
                   {"ddl-oracle datasets show openwebtext", "a bundled data set of texts"},
                   {"ddl-oracle datasets show imagenet --format json", "a data set as JSON, for programs"}});
   add_report_options(shows, request.report);
-  shows.callback([name, &request] {
-    request.run = [name] {
-      return show_dataset(*name).then({"ddl-oracle", "recommend", "resnet50", "--dataset", *name, "--gpus", "8"});
-    };
+  request.on_choice(shows, [name] {
+    return show_dataset(*name).then({"ddl-oracle", "recommend", "resnet50", "--dataset", *name, "--gpus", "8"});
   });
 }
 

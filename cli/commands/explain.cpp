@@ -453,16 +453,14 @@ void add_explain(const Command& program, Request& request) {
        {"ddl-oracle explain resnet50 --degrees data=64 --why-not data+tensor",
         "why this plan and not the best one of another strategy"},
        {"ddl-oracle explain llama3-8b --machine h100 --gpus 64 --memory", "the memory of the best plan by item, and why"}});
-  command
-      .add_option("--why-not", options->why_not,
-                  "compare with the best plan of this strategy on the same number of GPUs, with the 'best' of all, or "
-                  "with another plan: 'dp32·tp2 z1'")
-      .type_name("PLAN");
-  command
-      .add_option("--against", options->against,
-                  "compare with another plan: 'dp32·tp2 z1' (see 'help notation'), or a JSON report; degrees alone "
-                  "(data=64,spatial=1x2x2) keep the other choices")
-      .type_name("PLAN");
+  command.add_option("--why-not", options->why_not,
+                     "compare with the best plan of this strategy on the same number of GPUs, with the 'best' of all, or "
+                     "with another plan: 'dp32·tp2 z1'",
+                     "PLAN");
+  command.add_option("--against", options->against,
+                     "compare with another plan: 'dp32·tp2 z1' (see 'help notation'), or a JSON report; degrees alone "
+                     "(data=64,spatial=1x2x2) keep the other choices",
+                     "PLAN");
   add_measured_step(command, options->measured);
   const Option memory = command.add_switch(
       "--memory", options->memory, "list the contents of memory at the peak of a step, with the source of each number");
@@ -476,14 +474,11 @@ void add_explain(const Command& program, Request& request) {
       "--out-of-core", options->out_of_core,
       "make the plan fit: each group of layers keeps its activations, offloads them to the host, or recomputes them");
   add_report_options(command, request.report, {Content::rows, Content::steps});
-  command.callback([options, command, &request] {
-    request.run = [options, command, &request] {
-      settle_counts(options->study, options->plan, !options->like.empty());
-      Report report = explain(*options, command, request.report);
-      report.next.push_back(request.command +
-                            (options->why_not.empty() ? " --why-not best" : " --format html -o plan.html"));
-      return report;
-    };
+  request.on_choice(command, [options, command, &request] {
+    settle_counts(options->study, options->plan, !options->like.empty());
+    Report report = explain(*options, command, request.report);
+    report.next.push_back(request.command + (options->why_not.empty() ? " --why-not best" : " --format html -o plan.html"));
+    return report;
   });
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <optional>
 
 #include "calibration/inputs/setting_values.hpp"
 #include "cli/documents/startable.hpp"

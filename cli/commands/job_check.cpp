@@ -1,10 +1,12 @@
 #include "cli/commands/job_check.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <span>
 #include <system_error>
 #include <utility>
 
@@ -16,7 +18,8 @@
 #include "cli/documents/intervals.hpp"
 #include "cli/documents/out_of_core.hpp"
 #include "cli/options/configurations/configuration.hpp"
-#include "cli/options/configurations/memory_savers.hpp"
+#include "cli/options/configurations/configured_parts.hpp"
+#include "cli/options/configurations/recognition.hpp"
 #include "cli/options/job_file.hpp"
 #include "cli/options/layer_layouts.hpp"
 #include "cli/report/figures.hpp"
@@ -24,17 +27,56 @@
 #include "cli/report/progress.hpp"
 #include "cli/sentences/sentences.hpp"
 #include "core/error.hpp"
+#include "core/find.hpp"
 #include "core/source_text.hpp"
 #include "core/yaml_node.hpp"
 #include "model_zoo/files/bundled_name.hpp"
 #include "model_zoo/files/canonical_name.hpp"
-#include "model_zoo/files/dataset.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/model.hpp"
 #include "model_zoo/network/packed_sequences.hpp"
 
 namespace ddl {
 namespace {
+
+/// Arguments of all tools that can only lower memory. Sources: the documentation of each tool, as cited in its table in
+/// cli/tools.
+constexpr std::array<std::string_view, 27> savers{
+    // The optimizer updates a weight when its gradient appears, so no gradient stays.
+    "*optimizer_in_bwd", "*optimizer_in_backward", "*early_step_in_backward", "*gradient_release", "*lomo*",
+    // Optimizers with a state of low rank, or for a part of the weights at a time.
+    "*use_galore", "*galore_*", "*use_badam", "*badam_*", "*use_apollo", "*apollo_*", "*lisa_*",
+    // Operators that keep fewer activations.
+    "*use_unsloth", "*unsloth_*", "*liger_*", "*use_liger*", "*tiled_mlp*", "*use_fused_kernels",
+    // Moving to the host, splitting and quantizing what is kept.
+    "*partition_activations", "*cpu_offload*", "*offload_*", "*activation_offload*", "*gptq", "*quant_method",
+    "*reuse_fp32_param", "*swap_attention", "*swap_optimizer"};
+
+/// Arguments of all tools by which parts of the model are not trained.
+constexpr std::array<std::string_view, 1> freezers{"*freeze_*"};
+
+/// Arguments of all tools that raise memory: adapters with a norm of each whole matrix [Liu et al., "DoRA", ICML 2024], and
+/// modules that are trained whole.
+constexpr std::array<std::string_view, 4> raisers{"*use_dora", "*use_dora_*", "*modules_to_save", "*additional_target"};
+
+const ConfigEntry* first_of(std::span<const std::string_view> arguments, const Configuration& configuration) {
+  const auto& all = configuration.not_modeled;
+  return find_where(all, [&](const ConfigEntry& each) { return is_among(arguments, argument_key(each.key)); });
+}
+
+/// Returns the first argument that is not modeled and can only lower memory; null if there is none. With such an argument, a
+/// job may fit although the prediction does not.
+const ConfigEntry* unmodeled_saver(const Configuration& configuration) {
+  const ConfigEntry* const saver = first_of(savers, configuration);
+  return saver != nullptr ? saver : first_of(freezers, configuration);
+}
+
+/// Returns the first argument that is not modeled and raises memory; null if there is none. With such an argument, a job may
+/// not fit although the prediction does. `model`: the predicted model.
+const ConfigEntry* unmodeled_raiser(const Configuration& configuration, const Model& model) {
+  const ConfigEntry* const module = unknown_trained_module(configuration, model);
+  return module != nullptr ? module : first_of(raisers, configuration);
+}
 
 /// Returns the result of `action`. If `action` throws an Error without a position, the Error gets the position of the node.
 template <class Action>
@@ -186,9 +228,7 @@ void refuse_unread_files(const Configuration& read) {
 /// Checks the plan of another tool's configuration, with the options on the command line.
 void judge_configuration(JobCheck& check, ConfiguredPlan configured, const CheckOptions& options) {
   const Configuration& read = configured.configuration;
-  const auto is_given = [&](const std::string& option) {
-    return std::find(options.given.begin(), options.given.end(), option) != options.given.end();
-  };
+  const auto is_given = [&](const std::string& option) { return contains(options.given, option); };
   refuse_unread_files(read);
   ConfiguredOptions asked = options_of(read, options.study, options.plan, is_given);
   asked.study.memory = options.memory;
@@ -281,7 +321,7 @@ void refuse_model(const std::string& file) {
   if (std::filesystem::exists(file, unknown) || is_path(file)) return;
   const std::vector<std::string> models = model_names();
   const std::string model = canonical_model_name(file);
-  if (std::find(models.begin(), models.end(), model) == models.end()) return;
+  if (!contains(models, model)) return;
   throw Error(fmt::format("{} is a model, but 'check' takes a job file", quote(file)),
               fmt::format("'ddl-oracle recommend {} --machine h100 --gpus 64 --save-job job.yaml' writes one", model));
 }

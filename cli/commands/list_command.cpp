@@ -24,9 +24,7 @@ void add_list(const Command& command, Request& request, const std::string& name,
                   {line + " --format csv", "the list as CSV, for programs"},
                   {fmt::format("{} --format json -o {}.json", line, name), "the list as JSON, written to a file"}});
   add_report_options(lists, request.report);
-  lists.callback([&request, list, name, shown] {
-    request.run = [list, name, shown] { return list().then({"ddl-oracle", name, "show", shown}); };
-  });
+  request.on_choice(lists, [list, name, shown] { return list().then({"ddl-oracle", name, "show", shown}); });
 }
 
 }  // namespace ddl

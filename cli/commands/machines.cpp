@@ -17,6 +17,7 @@
 #include "cli/options/study_options.hpp"
 #include "cli/report/fields.hpp"
 #include "cli/report/figures.hpp"
+#include "core/find.hpp"
 #include "core/lower_case.hpp"
 #include "core/units.hpp"
 
@@ -46,14 +47,14 @@ std::vector<ListedMachine> listed_machines(const ListRequest& asked) {
   for (const std::string& name : machine_names()) {
     MachineSheet sheet = load_machine_sheet(name, KernelTables::left_out);
     const std::string maker = maker_in(sheet.machine.device.name);
-    if (std::find(names.begin(), names.end(), maker) == names.end()) names.push_back(maker);
+    if (!contains(names, maker)) names.push_back(maker);
     const bool is_of_maker = asked.maker.empty() || lower_case(maker) == lower_case(asked.maker);
     is_known |= is_of_maker;
     if (!is_of_maker || (kind && sheet.kind != kind)) continue;
     machines.push_back({name, std::move(sheet)});
   }
   if (!is_known) {
-    std::sort(names.begin(), names.end());
+    std::ranges::sort(names);
     makers.assign(names.begin(), names.end());
     unknown_choice("--vendor", asked.maker, makers);
   }
@@ -127,9 +128,7 @@ void add_machines_list(const Command& command, Request& request) {
   });
   lists.add_option("--vendor,--maker", asked->maker, "vendor of the devices, such as AMD; default: all");
   add_report_options(lists, request.report);
-  lists.callback([&request, asked] {
-    request.run = [asked] { return list_machines(*asked).then({"ddl-oracle", "machines", "show", "dgx-h100"}); };
-  });
+  request.on_choice(lists, [asked] { return list_machines(*asked).then({"ddl-oracle", "machines", "show", "dgx-h100"}); });
 }
 
 Json sheet_json(const MachineSheet& sheet) {
@@ -183,10 +182,8 @@ void add_machines(const Command& program, Request& request) {
                   {"ddl-oracle machines show dgx-a100 --format yaml -o mine.yaml", "a machine file to edit"},
                   {"ddl-oracle machines show alps --format json", "a datasheet as JSON, for programs"}});
   add_report_options(shows, request.report, {Content::rows, Content::yaml});
-  shows.callback([name, &request] {
-    request.run = [name] {
-      return show_machine(*name).then({"ddl-oracle", "recommend", "llama3-8b", "--machine", *name, "--gpus", "8"});
-    };
+  request.on_choice(shows, [name] {
+    return show_machine(*name).then({"ddl-oracle", "recommend", "llama3-8b", "--machine", *name, "--gpus", "8"});
   });
   add_machines_new(command, request);
 }

@@ -150,7 +150,7 @@ std::string machine_with(const DetectedGpus& gpus) {
   for (const std::string& name : machine_names()) {
     const Device device = load_machine(name).device;
     const auto is_same = [&gpus](const std::string& other) { return is_same_gpu(other, gpus.name); };
-    if (!is_same(device.name) && std::none_of(device.profile_names.begin(), device.profile_names.end(), is_same)) continue;
+    if (!is_same(device.name) && std::ranges::none_of(device.profile_names, is_same)) continue;
     if (has_listed_memory(device, gpus)) return name;
     if (first.empty()) first = name;
   }
@@ -225,19 +225,13 @@ Report new_machine(const MachineNewRequest& asked, const std::string& format) {
 template <class Q>
 void add_quantity(const Command& command, const std::string& name, std::optional<Q>& into, const Plausible<Q>& range,
                   const std::string& type, const std::string& example, const std::string& description) {
-  command
-      .add_option_function(
-          name,
-          [&into, &range, name, example](const std::string& text) {
-            UnitProblem problem;
-            into = parse_plausible(text, range, problem);
-            if (!into) throw Error(fmt::format("{}: {}", name, problem.message), problem.hint);
-            if (!(into->value() > 0))
-              throw Error(fmt::format("{}: {} must be greater than zero", name, quote(text)),
-                          "write for example " + example);
-          },
-          description)
-      .type_name(type);
+  const auto parse = [&range, example](const std::string& text, UnitProblem& problem) -> std::optional<Q> {
+    const std::optional<Q> value = parse_plausible(text, range, problem);
+    if (!value || value->value() > 0) return value;
+    problem = {quote(text) + " must be greater than zero", "write for example " + example};
+    return std::nullopt;
+  };
+  add_parsed(command, name, into, parse, "", type, description);
 }
 
 /// Reads `bf16=312TFLOP/s,fp8=624TFLOP/s`.
@@ -265,11 +259,9 @@ void add_sheet_options(const Command& command, MachineNewRequest& asked) {
   command
       .add_option("--gpu", sheet.gpu, "GPU of the machine: a bundled machine or its GPU, such as mi300x; instead of --like")
       .names_or_file(machine_names);
-  command
-      .add_option_function(
-          "--peak", [&sheet](const std::string& text) { sheet.peaks = parse_peaks(text); },
-          "peak of an unknown GPU by precision without sparsity, such as bf16=312TFLOP/s,fp8=624TFLOP/s")
-      .type_name("PEAKS");
+  command.add_option_function(
+      "--peak", [&sheet](const std::string& text) { sheet.peaks = parse_peaks(text); },
+      "peak of an unknown GPU by precision without sparsity, such as bf16=312TFLOP/s,fp8=624TFLOP/s", "PEAKS");
   add_quantity(command, "--memory", sheet.memory, plausible_memory, "SIZE", "80GiB",
                "memory of an unknown GPU, such as 80GiB");
   add_quantity(command, "--memory-bandwidth", sheet.memory_bandwidth, plausible_memory_bandwidth, "BANDWIDTH", "2TB/s",
@@ -299,11 +291,11 @@ void add_machines_new(const Command& machines, Request& request) {
   command.add_option("name", asked->name, "name of the new machine").required();
   command.add_option("--like", asked->like, "base machine: a bundled one, or a machine file; the host gives the differences")
       .names_or_file(machine_names);
-  command
-      .add_option("--captured", asked->outputs,
-                  "saved outputs of nvidia-smi, topo -m, rocm-smi, amd-smi, hl-smi, xpu-smi, npu-smi, neuron-ls, lscpu, "
-                  "ibstat or scontrol show node on the machine; no program is then run, and --like defaults to their GPUs")
-      .type_name("FILE");
+  command.add_option(
+      "--captured", asked->outputs,
+      "saved outputs of nvidia-smi, topo -m, rocm-smi, amd-smi, hl-smi, xpu-smi, npu-smi, neuron-ls, lscpu, "
+      "ibstat or scontrol show node on the machine; no program is then run, and --like defaults to their GPUs",
+      "FILE");
   add_sheet_options(command, *asked);
   add_whole_number(command, "--nodes", asked->nodes, 1, 100'000'000,
                    "number of nodes; default: that of Slurm, else that of the base machine");
@@ -313,17 +305,14 @@ void add_machines_new(const Command& machines, Request& request) {
                      "assume the GPUs of the base machine, even if no GPUs or other GPUs are detected");
   command
       .add_option("--root", asked->root,
-                  "folder with the /proc and /sys of another machine; no program of this host is then run")
-      .type_name("FOLDER")
+                  "folder with the /proc and /sys of another machine; no program of this host is then run", "FOLDER")
       .default_str("/");
   add_format_option(command, request.report);
-  command.callback([asked, &request] {
-    request.run = [asked, &request] {
-      Report report = new_machine(*asked, request.report.format);
-      if (!is_file(asked->output)) return report;
-      return std::move(report).then({"ddl-oracle", "recommend", "llama3-8b", "--machine",
-                                     (std::filesystem::path(".") / asked->output).string(), "--gpus", "8"});
-    };
+  request.on_choice(command, [asked, &request] {
+    Report report = new_machine(*asked, request.report.format);
+    if (!is_file(asked->output)) return report;
+    return std::move(report).then({"ddl-oracle", "recommend", "llama3-8b", "--machine",
+                                   (std::filesystem::path(".") / asked->output).string(), "--gpus", "8"});
   });
 }
 

@@ -52,9 +52,8 @@ void add_completion(CommandLine& command_line, Request& request) {
     return std::vector<std::string>{"bash", "zsh", "fish"};
   });
   add_output_option(command, request.report.output, "write the script to this file instead of the standard output");
-  command.callback([shell, &command_line, &request] {
-    request.run = [shell, &command_line] { return report_of_text(completion_for(*shell, command_line.describe())); };
-  });
+  request.on_choice(command,
+                    [shell, &command_line] { return report_of_text(completion_for(*shell, command_line.describe())); });
 }
 
 void add_man(CommandLine& command_line, Request& request) {
@@ -63,9 +62,7 @@ void add_man(CommandLine& command_line, Request& request) {
                     {"ddl-oracle man | man -l -", "the page on the terminal"},
                     {"ddl-oracle man --output ddl-oracle.1", "the page, written to a file"}});
   add_output_option(command, request.report.output, "write the page to this file instead of the standard output");
-  command.callback([&command_line, &request] {
-    request.run = [&command_line] { return report_of_text(man_page(command_line.describe(), version())); };
-  });
+  request.on_choice(command, [&command_line] { return report_of_text(man_page(command_line.describe(), version())); });
 }
 
 }  // namespace ddl

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <functional>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -11,7 +10,7 @@
 
 #include "calibration/inputs/machine_reader.hpp"
 #include "calibration/inputs/study.hpp"
-#include "cli/commands/models_list.hpp"
+#include "cli/commands/commands.hpp"
 #include "cli/documents/model_drawing.hpp"
 #include "cli/options/option_value.hpp"
 #include "cli/options/study_options.hpp"
@@ -328,10 +327,8 @@ void add_models(const Command& program, Request& request) {
   add_whole_number(shows, "--batch", options->batch, 1, most_shown_samples, "samples for which bytes and FLOPs are shown")
       .default_str("1");
   add_report_options(shows, request.report);
-  shows.callback([options, &request] {
-    request.run = [options] {
-      return show_model(*options).then({"ddl-oracle", "recommend", options->model, "--machine", "h100", "--gpus", "64"});
-    };
+  request.on_choice(shows, [options] {
+    return show_model(*options).then({"ddl-oracle", "recommend", options->model, "--machine", "h100", "--gpus", "64"});
   });
   add_models_import(command, request);
 }

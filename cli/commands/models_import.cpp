@@ -1,6 +1,4 @@
-#include <filesystem>
 #include <memory>
-#include <system_error>
 
 #include <fmt/format.h>
 
@@ -10,7 +8,6 @@
 #include "cli/report/figures.hpp"
 #include "cli/report/shell_words.hpp"
 #include "core/error.hpp"
-#include "core/source_text.hpp"
 #include "core/units.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/files/onnx_file.hpp"
@@ -64,10 +61,7 @@ Json summary_json(const Model& model, const Import& imported, const std::string&
 }
 
 Report import_model_file(const ModelImportRequest& asked, const std::string& format) {
-  std::error_code problem;
-  if (!asked.overwrite && is_file(asked.output) && std::filesystem::is_regular_file(asked.output, problem))
-    throw Error(fmt::format("{} exists already", quote_path(asked.output)),
-                "--overwrite replaces it, --output names another");
+  if (!asked.overwrite) refuse_existing(asked.output, "--overwrite replaces it, --output names another");
   ImportOptions options = asked.options;
   if (!asked.input_shape.empty()) {
     if (!is_onnx_file(asked.path))
@@ -103,16 +97,14 @@ void add_models_import(const Command& models, Request& request) {
   add_output_option(command, asked->output, "write the model file to this file; default: the standard output");
   command.add_switch("--overwrite", asked->overwrite, "replace an existing file");
   command.add_option("--name", asked->options.name, "name of the model; default: the file's name");
-  command
-      .add_option("--input-shape", asked->input_shape,
-                  "sizes of one sample, such as 3x640x640, if the file does not "
-                  "fix them")
-      .type_name("SIZES");
+  command.add_option("--input-shape", asked->input_shape,
+                     "sizes of one sample, such as 3x640x640, if the file does not "
+                     "fix them",
+                     "SIZES");
   command.add_switch("--allow-unknown", asked->options.allow_unknown,
                      "treat unknown operators that keep the shape as elementwise layers");
   add_format_option(command, request.report);
-  command.callback(
-      [asked, &request] { request.run = [asked, &request] { return import_model_file(*asked, request.report.format); }; });
+  request.on_choice(command, [asked, &request] { return import_model_file(*asked, request.report.format); });
 }
 
 }  // namespace ddl

@@ -1,6 +1,3 @@
-#include "cli/commands/models_list.hpp"
-
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -11,11 +8,13 @@
 
 #include <fmt/format.h>
 
+#include "cli/commands/commands.hpp"
 #include "cli/options/option_value.hpp"
 #include "cli/options/study_options.hpp"
 #include "cli/report/fields.hpp"
 #include "cli/report/figures.hpp"
 #include "core/error.hpp"
+#include "core/find.hpp"
 #include "core/source_text.hpp"
 #include "core/units.hpp"
 #include "model_zoo/files/catalogue.hpp"
@@ -67,7 +66,7 @@ Table empty_table() {
 
 Report listed_models(const ModelFilters& options) {
   const std::vector<std::string> kinds = model_kinds();
-  if (!options.kind.empty() && std::find(kinds.begin(), kinds.end(), options.kind) == kinds.end()) {
+  if (!options.kind.empty() && !contains(kinds, options.kind)) {
     unknown_choice("--kind", options.kind, {kinds.begin(), kinds.end()});
   }
   const double least = options.larger.empty() ? 0 : parameters_in("--larger", options.larger);
@@ -110,17 +109,13 @@ void add_models_list(const Command& models, Request& request) {
   lists.add_option("--kind", options->kind, "only models of this kind, such as language, moe or generation").words([] {
     return model_kinds();
   });
-  lists.add_option("--larger", options->larger, "only models with at least this number of parameters: 100B")
-      .type_name("COUNT");
-  lists.add_option("--smaller", options->smaller, "only models with at most this number of parameters: 350M")
-      .type_name("COUNT");
+  lists.add_option("--larger", options->larger, "only models with at least this number of parameters: 100B", "COUNT");
+  lists.add_option("--smaller", options->smaller, "only models with at most this number of parameters: 350M", "COUNT");
   lists.examples({{"ddl-oracle models list", "the names that --model takes"},
                   {"ddl-oracle models list --kind moe --larger 100B", "large language models with experts"},
                   {"ddl-oracle models list --format json -o models.json", "the list as JSON, written to a file"}});
   add_report_options(lists, request.report);
-  lists.callback([options, &request] {
-    request.run = [options] { return listed_models(*options).then({"ddl-oracle", "models", "show", "resnet50"}); };
-  });
+  request.on_choice(lists, [options] { return listed_models(*options).then({"ddl-oracle", "models", "show", "resnet50"}); });
 }
 
 }  // namespace ddl

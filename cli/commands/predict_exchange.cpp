@@ -103,18 +103,17 @@ std::vector<PredictedExchange> predict_one(const ExchangePredictor& predictor, c
 }
 
 Json row_of(const PredictedExchange& one) {
-  const auto seconds = [](const std::optional<Seconds>& time) { return time ? Json(time->value()) : Json(nullptr); };
   return {{"operation", to_string(one.operation)},
           {"ranks", one.ranks},
           {"nodes", one.nodes},
           {"bytes", one.message.value()},
           {"time_s", one.time.value()},
-          {"low_s", seconds(one.low)},
-          {"high_s", seconds(one.high)},
+          {"low_s", or_null(one.low)},
+          {"high_s", or_null(one.high)},
           {"bus_bandwidth", one.bus_bandwidth.value()},
           {"algorithm", one.algorithm},
           {"provenance", to_string(one.basis)},
-          {"warning", one.warning.empty() ? Json(nullptr) : Json(one.warning)}};
+          {"warning", or_null(one.warning)}};
 }
 
 Table table_of(const std::vector<PredictedExchange>& predicted) {
@@ -226,12 +225,11 @@ Report predict_exchanges(const ExchangeRequest& asked) {
   if (asked.algorithms.empty()) add_plots(report.document, *predicted);
   const Json rows = json_list(*predicted, row_of);
   report.rows = [rows] { return rows; };
-  const auto or_none = [](const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); };
   const Json heading{{"schema", 1},
                      {"machine", name},
-                     {"coefficients", or_none(used)},
-                     {"network", or_none(network)},
-                     {"between_nodes", or_none(between_nodes)}};
+                     {"coefficients", or_null(used)},
+                     {"network", or_null(network)},
+                     {"between_nodes", or_null(between_nodes)}};
   report.json = [heading, rows] {
     Json json = heading;
     json["exchanges"] = rows;
@@ -253,16 +251,14 @@ void add_predict_exchange(const Command& predict, Request& request) {
        {"ddl-oracle predict exchange --ranks 16 --ranks-per-node 4 --format csv", "with four GPUs of each node, as CSV"}});
   exchange.add_option("--operation", asked->operations, "operations, separated by commas: allreduce, allgather, …")
       .capture_default_str();
-  exchange.add_option("--bytes", asked->sizes, "sizes of the full vector, separated by commas")
-      .type_name("SIZES")
+  exchange.add_option("--bytes", asked->sizes, "sizes of the full vector, separated by commas", "SIZES")
       .capture_default_str();
-  exchange
-      .add_option(
-          "--algorithm", asked->algorithms,
-          "predict with these algorithms, separated by commas, or with all, by formulas without measured times; also shows "
-          "the lower bound")
-      .type_name("NAMES");
-  exchange.add_option("--ranks", asked->ranks, "numbers of ranks, separated by commas").type_name("NUMBERS").required();
+  exchange.add_option(
+      "--algorithm", asked->algorithms,
+      "predict with these algorithms, separated by commas, or with all, by formulas without measured times; also shows "
+      "the lower bound",
+      "NAMES");
+  exchange.add_option("--ranks", asked->ranks, "numbers of ranks, separated by commas", "NUMBERS").required();
   add_whole_number(exchange, "--ranks-per-node", asked->ranks_per_node, 1, most_ranks,
                    "ranks per node (default: the devices per node of the machine)");
   exchange.add_option("--machine", asked->machine, "bundled machine or file")
@@ -271,11 +267,9 @@ void add_predict_exchange(const Command& predict, Request& request) {
   exchange.add_option("--coefficients", asked->coefficients,
                       "measurements: a file, a bundled name, or none (default: those bundled with the machine)");
   add_report_options(exchange, request.report);
-  exchange.callback([asked, &request] {
-    request.run = [asked] {
-      return predict_exchanges(*asked).then(
-          {"ddl-oracle", "recommend", "llama3-8b", "--machine", asked->machine, "--gpus", "8"});
-    };
+  request.on_choice(exchange, [asked] {
+    return predict_exchanges(*asked).then(
+        {"ddl-oracle", "recommend", "llama3-8b", "--machine", asked->machine, "--gpus", "8"});
   });
 }
 

@@ -1,5 +1,4 @@
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,12 +48,11 @@ std::vector<KernelProblem> problems_of(const ProblemFile& file, const Device& de
 }
 
 Fields<PredictedKernel> kernel_fields() {
-  const auto seconds = [](const std::optional<Seconds>& time) { return time ? Json(time->value()) : Json(nullptr); };
   Fields<PredictedKernel> fields;
   fields.add("problem", [](const PredictedKernel& kernel) { return kernel.line; });
   fields.add("time_s", [](const PredictedKernel& kernel) { return kernel.time.value(); });
-  fields.add("low_s", [seconds](const PredictedKernel& kernel) { return seconds(kernel.low); });
-  fields.add("high_s", [seconds](const PredictedKernel& kernel) { return seconds(kernel.high); });
+  fields.add("low_s", [](const PredictedKernel& kernel) { return or_null(kernel.low); });
+  fields.add("high_s", [](const PredictedKernel& kernel) { return or_null(kernel.high); });
   fields.add("provenance", [](const PredictedKernel& kernel) { return to_string(kernel.source); });
   return fields;
 }
@@ -113,10 +111,8 @@ void add_predict_kernels(const Command& predict, Request& request) {
                      "measurements: a file, a bundled name, or none (default: those bundled with the machine)");
   add_profile_options(command, asked->profiles, asked->any_device);
   add_report_options(command, request.report, {Content::rows});
-  command.callback([asked, &request] {
-    request.run = [asked] {
-      return kernels_report(*asked).then({"ddl-oracle", "profile", "--problems", asked->file, "-o", "measured.profile"});
-    };
+  request.on_choice(command, [asked] {
+    return kernels_report(*asked).then({"ddl-oracle", "profile", "--problems", asked->file, "-o", "measured.profile"});
   });
 }
 

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,6 +19,7 @@
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/units.hpp"
+#include "core/words.hpp"
 #include "estimator/memory/verdict.hpp"
 #include "estimator/step/estimate.hpp"
 
@@ -44,9 +44,8 @@ NamedGroup parse_group(const std::string& text) {
   const std::size_t colon = text.rfind(':');
   NamedGroup group{text.substr(0, colon), 0};
   const std::string_view digits = colon == std::string::npos ? "" : std::string_view(text).substr(colon + 1);
-  const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), group.devices);
-  if (problem != std::errc{} || end != digits.data() + digits.size() || group.devices < 1 || group.devices > most_gpus ||
-      group.machine.empty())
+  group.devices = number_in<int>(digits).value_or(0);
+  if (group.devices < 1 || group.devices > most_gpus || group.machine.empty())
     throw Error(fmt::format("--group: {} is not MACHINE:GPUS", quote(text)), "write for example --group dgx-a100:32");
   return group;
 }
@@ -131,7 +130,7 @@ std::string_view shared_precision(const MixedRequest& asked, const std::vector<N
   for (const NamedGroup& group : named) studies.push_back(load_study(asked, group, nullptr, nullptr));
   for (const auto& each : studies) {
     const auto has_it = [&](const auto& other) { return other->machine().device.peak_at(each->precision()).has_value(); };
-    if (std::all_of(studies.begin(), studies.end(), has_it)) return to_string(each->precision());
+    if (std::ranges::all_of(studies, has_it)) return to_string(each->precision());
   }
   return to_string(studies.front()->precision());
 }
@@ -283,8 +282,9 @@ void add_predict_mixed(const Command& predict, Request& request) {
                     {"ddl-oracle predict mixed vit_b_16 --group h100:8 --group l40s:8 --global-batch 4096 --format csv",
                      "for programs"}});
   offer_models(command.add_option("model", asked->study.model, "bundled model, model file or ONNX file").required());
-  command.add_option("--group", asked->groups, "a machine and its number of GPUs, such as dgx-a100:32; twice or more")
-      .type_name("MACHINE:GPUS")
+  command
+      .add_option("--group", asked->groups, "a machine and its number of GPUs, such as dgx-a100:32; twice or more",
+                  "MACHINE:GPUS")
       .required();
   add_whole_number(command, "--global-batch", asked->global_batch, 1, most_samples, "samples per step over all GPUs")
       .required();
@@ -295,7 +295,7 @@ void add_predict_mixed(const Command& predict, Request& request) {
   command.add_option("--optimizer", asked->study.optimizer, "optimizer; default: as of 'recommend'");
   add_software_option(command, asked->study.software);
   add_report_options(command, request.report, {Content::rows});
-  command.callback([asked, &request] { request.run = [asked] { return predict_mixture(*asked); }; });
+  request.on_choice(command, [asked] { return predict_mixture(*asked); });
 }
 
 }  // namespace ddl

@@ -87,8 +87,7 @@ bool is_good(const Measurement& measured) {
 }
 
 std::string detail(const ProfileHead& head, const std::string& key) {
-  const auto found =
-      std::find_if(head.details.begin(), head.details.end(), [&](const auto& each) { return each.first == key; });
+  const auto found = std::ranges::find_if(head.details, [&](const auto& each) { return each.first == key; });
   return found == head.details.end() ? "" : found->second;
 }
 
@@ -300,8 +299,7 @@ void add_profile(const Command& program, Request& request) {
   command.add_option("--problems", o.problems, "measure the problems in this file, one per line ('recommend --missing')");
   command
       .add_option("--leave-out", o.left_out,
-                  "skip this problem, a line in the format of profiles, such as one that crashes the device")
-      .type_name("PROBLEM")
+                  "skip this problem, a line in the format of profiles, such as one that crashes the device", "PROBLEM")
       .take_all();
   command.add_option("--caches", o.caches, "cache state before each sample: step (as in a training step), warm or cold")
       .capture_default_str();

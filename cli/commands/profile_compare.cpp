@@ -148,7 +148,7 @@ void add_profile_compare(const Command& profile, Request& request) {
   add_whole_number(command, "--top", asked->top, 1, most_rows_of_each, "rows of each table")
       .default_str(std::to_string(rows_of_each));
   add_format_option(command, request.report);
-  command.callback([asked, &request] { request.run = [asked] { return compare_files(*asked); }; });
+  request.on_choice(command, [asked] { return compare_files(*asked); });
 }
 
 }  // namespace ddl

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <optional>
 
@@ -10,8 +9,6 @@
 #include "cli/options/study_options.hpp"
 #include "cli/report/fields.hpp"
 #include "cli/report/figures.hpp"
-#include "core/error.hpp"
-#include "core/source_text.hpp"
 #include "core/units.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/model.hpp"
@@ -114,10 +111,7 @@ Json summary_json(const ProfileImport& imported, const std::string& output) {
 }
 
 Report import_profile_file(const ProfileImportRequest& asked, const std::string& format) {
-  std::error_code problem;
-  if (!asked.overwrite && is_file(asked.output) && std::filesystem::is_regular_file(asked.output, problem))
-    throw Error(fmt::format("{} exists already", quote_path(asked.output)),
-                "--overwrite replaces it, --output names another");
+  if (!asked.overwrite) refuse_existing(asked.output, "--overwrite replaces it, --output names another");
   const ProfileImportOptions options = options_of(asked);
   const Model model = load_model(asked.model);
   const auto imported = std::make_shared<ProfileImport>(import_profile(asked.path, model, options));
@@ -163,8 +157,7 @@ void add_profile_import(const Command& profile, Request& request) {
   command.add_option("--optimizer", asked->optimizer, "sgd, momentum or adam; default: the trace's, else sgd");
   command.add_option("--device", asked->device, "name of the device; default: the trace's, if it is of a GPU");
   add_format_option(command, request.report);
-  command.callback(
-      [asked, &request] { request.run = [asked, &request] { return import_profile_file(*asked, request.report.format); }; });
+  request.on_choice(command, [asked, &request] { return import_profile_file(*asked, request.report.format); });
 }
 
 }  // namespace ddl

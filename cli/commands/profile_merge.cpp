@@ -1,11 +1,8 @@
 #include "profiler/profiles/profile_merge.hpp"
 
-#include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <numeric>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -17,8 +14,7 @@
 #include "cli/documents/profile.hpp"
 #include "cli/options/study_options.hpp"
 #include "cli/report/figures.hpp"
-#include "core/error.hpp"
-#include "core/source_text.hpp"
+#include "core/find.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/model.hpp"
 
@@ -58,16 +54,13 @@ Report merge(const MergeRequest& asked, const std::string& command) {
   result->steadiness = steadiness_of(profile);
   // If the model comes from a user's file, the profile contains only the name of the model.
   const std::vector<std::string> bundled = model_names();
-  if (std::find(bundled.begin(), bundled.end(), profile.head.model.substr(0, profile.head.model.find('@'))) !=
-      bundled.end()) {
+  if (contains(bundled, profile.head.model.substr(0, profile.head.model.find('@')))) {
     const Model model = load_model(profile.head.model);
     result->sum_checks = sum_checks(profile, model);
     result->splits = split_scalings(profile, model);
   }
   if (is_file(asked.output)) {
-    std::error_code problem;
-    if (!asked.overwrite && std::filesystem::is_regular_file(asked.output, problem))
-      throw Error(fmt::format("{} exists already", quote_path(asked.output)), "--overwrite replaces it");
+    if (!asked.overwrite) refuse_existing(asked.output, "--overwrite replaces it");
     write_output(asked.output, print_profile(profile));
     return profile_report(result);
   }
@@ -92,7 +85,7 @@ void add_profile_merge(const Command& profile, Request& request) {
   command.add_switch("--partial", asked->partial, "merge the available shards, even if others are missing or incomplete");
   command.add_switch("--overwrite", asked->overwrite, "overwrite an existing profile");
   add_format_option(command, request.report, {Content::rows});
-  command.callback([asked, &request] { request.run = [asked, &request] { return merge(*asked, request.command); }; });
+  request.on_choice(command, [asked, &request] { return merge(*asked, request.command); });
 }
 
 }  // namespace ddl

@@ -32,13 +32,13 @@
 #include "cli/options/train_tokens.hpp"
 #include "cli/report/fields.hpp"
 #include "cli/report/figures.hpp"
-#include "cli/report/formats/csv.hpp"
 #include "cli/report/formats/format.hpp"
 #include "cli/report/interrupt.hpp"
 #include "cli/report/shell_words.hpp"
 #include "cli/report/steps.hpp"
 #include "cli/sentences/sentences.hpp"
 #include "core/error.hpp"
+#include "core/find.hpp"
 #include "core/source_text.hpp"
 #include "core/units.hpp"
 #include "estimator/explain/explanation.hpp"
@@ -105,8 +105,7 @@ void search_into(RecommendAnswer& answer) {
   for (const auto& [family, zero_stage] : search_options.families) {
     const auto is_said = [own = family](const Estimate& rejected) { return rejected.plan.mesh.family() == own; };
     const auto& known = answer.without_plans;
-    if (can_divide(answer.gpus, family) || std::find(known.begin(), known.end(), family) != known.end() ||
-        std::any_of(answer.result.rejected.begin(), answer.result.rejected.end(), is_said)) {
+    if (can_divide(answer.gpus, family) || contains(known, family) || std::ranges::any_of(answer.result.rejected, is_said)) {
       continue;
     }
     answer.without_plans.push_back(family);
@@ -281,7 +280,7 @@ std::shared_ptr<RecommendAnswer> answer_like(const RecommendOptions& options, co
 /// Throws Error if --price names a device that no requested machine has.
 void check_prices(const RecommendOptions& options) {
   const auto& prices = options.study.prices;
-  if (std::all_of(prices.begin(), prices.end(), [](const DevicePrice& each) { return each.device.empty(); })) return;
+  if (std::ranges::all_of(prices, [](const DevicePrice& each) { return each.device.empty(); })) return;
   std::vector<Machine> machines;
   for (const NamedStudy& each : studies_named(options.study)) machines.push_back(load_machine(each.machine));
   refuse_unused_prices(prices, machines);
@@ -418,8 +417,8 @@ void add_recommend(const Command& program, Request& request) {
   const auto directory =
       command
           .add_option("--save-dir", options->save_dir,
-                      "write the answer, the top-ranked plan as a job, all candidates and launch scripts into this folder")
-          .type_name("DIR")
+                      "write the answer, the top-ranked plan as a job, all candidates and launch scripts into this folder",
+                      "DIR")
           .excludes(command.get_option("--ideal"));
   command.add_switch("--overwrite", options->overwrite, "replace the folder of --save-dir").needs(directory);
   const auto like = command.add_option("--like", options->like, like_help).file();
@@ -434,14 +433,12 @@ void add_recommend(const Command& program, Request& request) {
     handles.degrees.excludes(sought);
   }
   add_report_options(command, request.report, {Content::rows, Content::steps});
-  command.callback([options, command, &request] {
+  request.on_choice(command, [options, command, &request] {
     settle_lists(options->plan);
     options->typed = request.command;
-    request.run = [options, command, &request] {
-      Report report = recommend(*options, command, request.report.output);
-      add_next(*options, report);
-      return report;
-    };
+    Report report = recommend(*options, command, request.report.output);
+    add_next(*options, report);
+    return report;
   });
 }
 

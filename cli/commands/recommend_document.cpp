@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -35,9 +34,9 @@ std::string compared_with_data(const RecommendAnswer& answer) {
     return estimate.plan.mesh.family() == family && !has_layouts(estimate.plan);
   };
   if (answer.single || answer.gpus == 1 || is_data(best)) return {};
-  const auto data = std::find_if(answer.result.best.begin(), answer.result.best.end(), is_data);
+  const auto data = std::ranges::find_if(answer.result.best, is_data);
   if (data == answer.result.best.end()) {
-    const bool is_tried = std::any_of(answer.result.rejected.begin(), answer.result.rejected.end(), is_data);
+    const bool is_tried = std::ranges::any_of(answer.result.rejected, is_data);
     return is_tried ? "plain data parallelism is not possible" : "";
   }
   // A plan that may not fit is not compared with a plan that fits.
@@ -120,10 +119,9 @@ void add_table(Document& document, const RecommendAnswer& answer, const RankedRo
   if (const std::string ties = ties_text(rows); !ties.empty()) document.paragraph(ties);
   if (const std::string star = star_text(answer, rows); !star.empty()) document.paragraph(star);
   if (const std::string faster = faster_text(answer); !faster.empty()) document.paragraph(faster);
-  const bool has_segments =
-      std::any_of(answer.shown.begin(), answer.shown.end(), [](const Estimate& each) { return has_layouts(each.plan); });
-  const bool has_recomputed = std::any_of(answer.shown.begin(), answer.shown.end(),
-                                          [](const Estimate& each) { return !each.plan.recompute_segments.empty(); });
+  const bool has_segments = std::ranges::any_of(answer.shown, [](const Estimate& each) { return has_layouts(each.plan); });
+  const bool has_recomputed =
+      std::ranges::any_of(answer.shown, [](const Estimate& each) { return !each.plan.recompute_segments.empty(); });
   if (answer.recompute_gap && has_recomputed) {
     document.paragraph(fmt::format("with other recomputed blocks, {} takes at most about {} less ({})",
                                    plan_word(answer.layered->plan), humanize(*answer.recompute_gap),
@@ -137,7 +135,7 @@ void add_table(Document& document, const RecommendAnswer& answer, const RankedRo
             : "no plan that lays out layers differently is possible with these options");
   }
   const auto differs = [&](const Estimate& each) { return each.verdict != answer.shown.front().verdict; };
-  if (!answer.options.allow_risk && std::any_of(answer.shown.begin(), answer.shown.end(), differs))
+  if (!answer.options.allow_risk && std::ranges::any_of(answer.shown, differs))
     document.paragraph("plans that may not fit follow plans that fit: --allow-risk sorts all by time");
 }
 
@@ -289,8 +287,7 @@ void add_no_plan(Document& document, const RecommendAnswer& answer) {
 
 bool fits_on_devices(const RecommendAnswer& answer) {
   const auto fits = [](const Estimate& each) { return each.verdict == Verdict::fits && !uses_host(each.plan); };
-  return std::any_of(answer.result.best.begin(), answer.result.best.end(), fits) ||
-         std::any_of(answer.shown.begin(), answer.shown.end(), fits);
+  return std::ranges::any_of(answer.result.best, fits) || std::ranges::any_of(answer.shown, fits);
 }
 
 Document document_of(const RecommendAnswer& answer, bool drawn) {
@@ -379,7 +376,7 @@ Json json_of(const RecommendAnswer& answer) {
     json["start"]["too_small"] = Json::array();
     for (const StartingTool& each : start.too_small)
       json["start"]["too_small"].push_back({{"tool", each.name}, {"total_bytes", each.estimate.memory.total().value()}});
-    json["start"]["software"] = start.other_software.empty() ? Json(nullptr) : Json(start.other_software);
+    json["start"]["software"] = or_null(start.other_software);
     json["start"]["plan"] = start.plan ? estimate_to_json(*start.plan, 0, study, answer.options.training) : Json(nullptr);
   }
   if (answer.shown.empty()) {

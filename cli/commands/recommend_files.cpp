@@ -10,7 +10,6 @@
 #include "cli/documents/startable.hpp"
 #include "cli/options/job_file.hpp"
 #include "cli/report/figures.hpp"
-#include "cli/report/formats/csv.hpp"
 #include "cli/report/formats/format.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "cli/commands/recommendation.hpp"
+#include "core/find.hpp"
 #include "estimator/choices/plan_choice.hpp"
 #include "estimator/explain/explanation.hpp"
 #include "estimator/schedules/schedule.hpp"
@@ -36,7 +37,7 @@ std::vector<Plan> alike_plans(const RecommendAnswer& answer, const SearchOptions
     Plan plan = each.plan;
     leave_out_groups(plan, options);
     const int stages = plan.mesh[Axis::pipeline];
-    if (!has_layers(plan) || std::find(known.begin(), known.end(), stages) != known.end()) continue;
+    if (!has_layers(plan) || contains(known, stages)) continue;
     known.push_back(stages);
     // Equal stages of equal blocks are not possible if layouts differ.
     if (plan.virtual_stages > 1 || order_of(plan.schedule).course != Course::around) {
@@ -44,7 +45,7 @@ std::vector<Plan> alike_plans(const RecommendAnswer& answer, const SearchOptions
       plan.schedule = Schedule::one_forward_one_backward;
     }
     // A stage is on the same ranks whatever its layout is.
-    std::stable_partition(plan.placement.begin(), plan.placement.end(), [](Axis axis) { return axis != Axis::pipeline; });
+    std::ranges::stable_partition(plan.placement, [](Axis axis) { return axis != Axis::pipeline; });
     plans.push_back(plan);
     if (!options.micro_batches && stages == 1) plan.micro_batches = 1;
     for (const PlanChoiceRow& row : plan_choices()) row.set(plan, options.chosen[row.choice].value_or(0));
@@ -92,7 +93,7 @@ void add_tables_apart(RecommendAnswer& answer, const SearchOptions& options) {
            each.plan.offload == Offload::none;
   };
   const std::vector<Estimate>& best = answer.result.best;
-  const auto fastest = std::find_if(best.begin(), best.end(), is_data);
+  const auto fastest = std::ranges::find_if(best, is_data);
   if (fastest == best.end()) return;
   keep_faster(best_by_table(*answer.estimator, fastest->plan), options, answer);
 }

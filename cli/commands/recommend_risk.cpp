@@ -28,7 +28,7 @@ void rank_by_risk(RecommendAnswer& answer, const SearchOptions& options) {
   std::vector<Estimate>& plans = answer.options.all ? answer.result.first : answer.result.best;
   add_intervals(plans, *answer.study, *answer.estimator);
   const double chance = *answer.options.risk;
-  std::stable_sort(plans.begin(), plans.end(), [&](const Estimate& a, const Estimate& b) {
+  std::ranges::stable_sort(plans, [&](const Estimate& a, const Estimate& b) {
     const Verdict of_a = verdict_for(a, options), of_b = verdict_for(b, options);
     return of_a != of_b ? of_a < of_b : time_within(a, chance) < time_within(b, chance);
   });

@@ -10,7 +10,7 @@
 #include "cli/commands/recommendation.hpp"
 #include "cli/documents/ranking.hpp"
 #include "cli/documents/scaling.hpp"
-#include "cli/documents/study_comparison.hpp"
+#include "cli/documents/study_outcomes.hpp"
 #include "cli/report/interrupt.hpp"
 #include "core/error.hpp"
 #include "model_zoo/files/load_model.hpp"
@@ -115,8 +115,8 @@ std::vector<std::string> without_effect_on_all(const PlanOptions& options, const
     if (!named) named = own;
     // The texts about one option begin alike, but each names what its own model lacks.
     std::erase_if(*named, [&](const std::string& each) {
-      return std::none_of(own.begin(), own.end(),
-                          [&](const std::string& other) { return each.starts_with(other) || other.starts_with(each); });
+      return std::ranges::none_of(
+          own, [&](const std::string& other) { return each.starts_with(other) || other.starts_with(each); });
     });
   }
   return without_effect_on("these plans", std::move(named).value_or(std::vector<std::string>()));

@@ -84,13 +84,11 @@ struct RecommendAnswer {
 [[nodiscard]] std::shared_ptr<RecommendAnswer> ranked_answer(const RecommendOptions& options, const PlanStudy& asked);
 /// Returns the same with the defaults in force.
 [[nodiscard]] std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, const Command& command);
-/// Adds --per-layer.
 Option add_per_layer(const Command& command, bool& per_layer);
 /// With --per-layer, searches layouts of layers, and ranks the best plan first if it is faster by more than a tie.
 void add_layered_plan(RecommendAnswer& answer, const SearchOptions& options);
 /// Returns whether some plan of the answer fits without host memory.
 [[nodiscard]] bool fits_on_devices(const RecommendAnswer& answer);
-/// Adds --risk.
 Option add_risk(const Command& command, std::optional<double>& risk);
 /// Throws Error if the objective is not the time or the cost, which is proportional to it.
 void refuse_risk(Objective objective);

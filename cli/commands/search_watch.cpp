@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/options/option_value.hpp"
 #include "cli/options/plan_file.hpp"
 #include "cli/report/interrupt.hpp"
 #include "core/error.hpp"
@@ -13,17 +14,14 @@
 namespace ddl {
 
 Option add_time_limit(const Command& command, std::optional<Seconds>& into) {
-  return command
-      .add_option_function(
-          "--time-limit",
-          [&into](const std::string& text) {
-            UnitProblem problem;
-            into = parse_quantity<Seconds>(text, problem);
-            if (!into) throw Error("--time-limit: " + problem.message, "write for example 2s or 500ms");
-            if (into->value() <= 0) throw Error("--time-limit must be positive", "write for example 2s or 500ms");
-          },
-          "end the search after this time, such as 2s, with the best plan so far")
-      .type_name("TIME");
+  constexpr const char* hint = "write for example 2s or 500ms";
+  const auto parse = [](const std::string& text, UnitProblem& problem) {
+    const auto time = parse_quantity<Seconds>(text, problem);
+    if (time && time->value() <= 0) throw Error("--time-limit must be positive", hint);
+    return time;
+  };
+  return add_parsed(command, "--time-limit", into, parse, hint, "TIME",
+                    "end the search after this time, such as 2s, with the best plan so far");
 }
 
 void SearchWatch::watch(SearchOptions& options) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -12,7 +11,6 @@
 
 namespace ddl {
 
-/// Adds --time-limit.
 Option add_time_limit(const Command& command, std::optional<Seconds>& into);
 
 /// Watches a search: shows its progress and its best plan on a terminal, and ends it at the time limit or when the user

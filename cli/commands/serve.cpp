@@ -18,7 +18,6 @@
 #include "cli/report/interrupt.hpp"
 #include "core/error.hpp"
 #include "model_zoo/files/load_model.hpp"
-#include "model_zoo/network/model.hpp"
 
 namespace ddl {
 namespace {
@@ -70,17 +69,11 @@ void add_serve(const Command& program, Request& request) {
   command.add_option("--host", options->host, "address to listen on; other machines can connect unless it is 127.0.0.1")
       .capture_default_str();
   add_whole_number(command, "--port", options->port, 0, 65535, "port to listen on; 0 selects a free port");
-  command.add_option("--model", options->files.models, "a model file that the page may use; repeatable")
-      .take_all()
-      .one_value_each()
-      .file();
-  command.add_option("--machine", options->files.machines, "a machine file that the page may use; repeatable")
-      .take_all()
-      .one_value_each()
-      .file();
+  command.add_repeated("--model", options->files.models, "a model file that the page may use; repeatable").file();
+  command.add_repeated("--machine", options->files.machines, "a machine file that the page may use; repeatable").file();
   add_number(command, "--time-limit", options->time_limit, 0.1, 600,
              "time limit of a search in seconds; after that, the best plan so far is shown");
-  command.callback([options, &request] { request.run = [options] { return serve(*options); }; });
+  request.on_choice(command, [options] { return serve(*options); });
 }
 
 }  // namespace ddl

@@ -101,9 +101,7 @@ void add_software(const Command& program, Request& request) {
                  {"ddl-oracle software keys --wide", "all keys, and which files may contain each key"},
                  {"ddl-oracle software keys --format csv", "all keys as CSV, for programs"}});
   add_report_options(keys, request.report);
-  keys.callback([&request] {
-    request.run = [] { return list_keys().then({"ddl-oracle", "software", "show", "pytorch"}); };
-  });
+  request.on_choice(keys, [] { return list_keys().then({"ddl-oracle", "software", "show", "pytorch"}); });
   const Command shows = command.add_subcommand("show", "the settings of a software, with their sources");
   const auto name = std::make_shared<std::string>();
   shows.add_option("software", *name, "bundled software or file").required().names_or_file(software_names);
@@ -111,10 +109,8 @@ void add_software(const Command& program, Request& request) {
                   {"ddl-oracle software show megatron", "settings of Megatron-LM"},
                   {"ddl-oracle software show pytorch --format json", "the settings as JSON, for programs"}});
   add_report_options(shows, request.report);
-  shows.callback([name, &request] {
-    request.run = [name] {
-      return show_software(*name).then({"ddl-oracle", "recommend", "llama3-8b", "--software", *name, "--gpus", "8"});
-    };
+  request.on_choice(shows, [name] {
+    return show_software(*name).then({"ddl-oracle", "recommend", "llama3-8b", "--software", *name, "--gpus", "8"});
   });
 }
 

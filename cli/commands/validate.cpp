@@ -116,8 +116,8 @@ Document document_of(const Validation& validation, const ValidateOptions& option
     document.line(fmt::format("memory: of {} that ran, {} would be refused (DOES-NOT-FIT), and {} would be AT-RISK",
                               count_text(all.with_verdict, "run"), all.refused, all.at_risk));
   }
-  const auto unpredicted = std::count_if(validation.cases.begin(), validation.cases.end(),
-                                         [](const ValidationCase& one) { return !one.predicted.has_value(); });
+  const auto unpredicted =
+      std::ranges::count_if(validation.cases, [](const ValidationCase& one) { return !one.predicted.has_value(); });
   if (summary.is_taught) {
     document.line(
         fmt::format("accuracy {:.3f} without fitted factors; if these runs were used for fitting, use --leave-one-out",
@@ -185,12 +185,12 @@ Json json_of(const Validation& validation, const ValidateOptions& options) {
             {"gpus", or_null(one.run.gpus)},
             {"quantity", one.run.quantity},
             {"measured_s", one.run.value},
-            {"predicted_s", one.predicted ? Json(one.predicted->value()) : Json(nullptr)},
-            {"ideal_s", one.ideal ? Json(one.ideal->value()) : Json(nullptr)},
-            {"untaught_s", one.untaught ? Json(one.untaught->value()) : Json(nullptr)},
+            {"predicted_s", or_null(one.predicted)},
+            {"ideal_s", or_null(one.ideal)},
+            {"untaught_s", or_null(one.untaught)},
             {"error", or_null(one.error())},
-            {"predicted_low_s", one.low ? Json(one.low->value()) : Json(nullptr)},
-            {"predicted_high_s", one.high ? Json(one.high->value()) : Json(nullptr)},
+            {"predicted_low_s", or_null(one.low)},
+            {"predicted_high_s", or_null(one.high)},
             {"held", or_null(one.is_held())},
             {"verdict", one.verdict ? Json(to_string(*one.verdict)) : Json(nullptr)},
             {"reason", one.refusal ? Json(describe(*one.refusal)) : Json(nullptr)},
@@ -258,7 +258,7 @@ Validation validate_as_asked(const std::vector<MeasuredRun>& runs, const Validat
 /// Throws Error if no run has a prediction. The message lists each reason once, with the first run that has this reason.
 void refuse_unpredicted(const std::vector<ValidationCase>& cases) {
   const auto is_predicted = [](const ValidationCase& each) { return each.predicted.has_value(); };
-  if (std::any_of(cases.begin(), cases.end(), is_predicted)) return;
+  if (std::ranges::any_of(cases, is_predicted)) return;
   constexpr std::size_t most_reasons = 5;
   std::map<std::string, std::string> first_of;
   std::vector<std::string> reasons;
@@ -288,7 +288,7 @@ Report run(const ValidateOptions& options) {
   Report report;
   report.warnings = validation->warnings;
   const auto is_step = [](const MeasuredRun& each) { return each.quantity == "iter_total_s"; };
-  if ((options.leave_one_out || options.fit_up_to) && std::none_of(runs.begin(), runs.end(), is_step))
+  if ((options.leave_one_out || options.fit_up_to) && std::ranges::none_of(runs, is_step))
     report.warnings.emplace_back(
         "no factor is fitted: only runs of the quantity iter_total_s can be fitted to, and --where leaves none");
   report.document = document_of(*validation, options);
@@ -317,13 +317,9 @@ void add_validate(const Command& program, Request& request) {
                      "measured coefficients: a file, a bundled name or none; default: those bundled with a bundled machine");
   add_software_option(command, options->software);
   add_profile_options(command, options->profiles, options->any_device);
-  command.add_option("--where", options->where, "use only rows with one of these values in the column: quality=A,B")
-      .take_all()
-      .one_value_each()
-      .type_name("COLUMN=VALUES");
-  command.add_option("--by", options->by, "column by which the summary is grouped")
-      .type_name("COLUMN")
-      .capture_default_str();
+  command.add_repeated("--where", options->where, "use only rows with one of these values in the column: quality=A,B",
+                       "COLUMN=VALUES");
+  command.add_option("--by", options->by, "column by which the summary is grouped", "COLUMN").capture_default_str();
   add_number(command, "--tolerance", options->tolerance, 0, 1e6, "maximum mean |error| for exit status 0");
   const Option leave = command.add_switch("--leave-one-out", options->leave_one_out,
                                           "predict each configuration with factors fitted to all other configurations");

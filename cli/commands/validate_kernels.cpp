@@ -40,7 +40,7 @@ Fields<KernelAccuracy> accuracy_fields() {
   fields.add("median_error", [](const KernelAccuracy& group) { return group.median_error; });
   fields.add("p90_error", [](const KernelAccuracy& group) { return group.p90_error; });
   fields.add("median_ratio", [](const KernelAccuracy& group) { return group.median_ratio; });
-  fields.add("inside", [](const KernelAccuracy& group) { return group.inside ? Json(*group.inside) : Json(nullptr); });
+  fields.add("inside", [](const KernelAccuracy& group) { return or_null(group.inside); });
   return fields;
 }
 
@@ -106,15 +106,13 @@ void add_validate_kernels(const Command& validate_command, Request& request) {
   command.add_option("--machine", asked->machine, "machine with the measured device: a bundled one or a file")
       .names_or_file(machine_names)
       .capture_default_str();
-  command.add_option("--where", asked->where, "use only rows with one of these values in the column: gpu=A100-SXM4-80GB")
-      .take_all()
-      .one_value_each()
-      .type_name("COLUMN=VALUES");
+  command.add_repeated("--where", asked->where, "use only rows with one of these values in the column: gpu=A100-SXM4-80GB",
+                       "COLUMN=VALUES");
   add_number(command, "--overhead-us", asked->overhead_us, 0, most_overhead_us,
              "overhead in each measured time in microseconds, such as the kernel launch (default 0)");
   add_number(command, "--tolerance", asked->tolerance, 0, 1e6, "exit with status 1 if a group's median |error| is larger");
   add_report_options(command, request.report, {Content::rows});
-  command.callback([asked, &request] { request.run = [asked] { return validate(*asked); }; });
+  request.on_choice(command, [asked] { return validate(*asked); });
 }
 
 }  // namespace ddl

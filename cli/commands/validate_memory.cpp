@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -155,13 +154,11 @@ void add_validate_memory(const Command& validate_command, Request& request) {
   command.add_option("runs", options->runs, "table of runs: a CSV file, or a bundled one").file().capture_default_str();
   command.add_option("--machine", options->machine, "machine of runs that state no machine").capture_default_str();
   add_software_option(command, options->software);
-  command.add_option("--where", options->where, "use only rows with one of these values in the column: set=litgpt")
-      .take_all()
-      .one_value_each()
-      .type_name("COLUMN=VALUES");
+  command.add_repeated("--where", options->where, "use only rows with one of these values in the column: set=litgpt",
+                       "COLUMN=VALUES");
   add_number(command, "--tolerance", options->tolerance, 0, 1, "maximum share of wrong verdicts for exit status 0");
   add_report_options(command, request.report, {Content::rows});
-  command.callback([options, &request] { request.run = [options] { return validate_memory(*options); }; });
+  request.on_choice(command, [options] { return validate_memory(*options); });
 }
 
 }  // namespace ddl

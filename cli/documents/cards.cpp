@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -33,10 +32,8 @@ Card speed_in_card(const Estimate& estimate, const Study& study) {
   }
   const auto throughput = throughput_of(study.job(), sample_flops(study.job()), estimate);
   if (!throughput) return card;
-  const double each = throughput->tokens.value_or(throughput->samples) / static_cast<double>(estimate.plan.mesh.devices());
-  card.details.push_back(fmt::format("{} {} per {}{}", rate_text(each), throughput->tokens ? "tokens/s" : "samples/s",
-                                     device_noun(study.machine().device),
-                                     throughput->model_share ? ", MFU " + share_text(*throughput->model_share) : ""));
+  card.details.push_back(device_rate_text(*throughput, estimate.plan, study.machine().device) +
+                         (throughput->model_share ? ", MFU " + share_text(*throughput->model_share) : ""));
   return card;
 }
 

@@ -82,8 +82,8 @@ std::vector<DrawnKernel> kernels_of(const Explanation& explanation, const Study&
   }
   std::vector<DrawnKernel> all;
   for (auto& [place, kernel] : kernels) all.push_back(std::move(kernel));
-  std::stable_sort(all.begin(), all.end(),
-                   [](const DrawnKernel& a, const DrawnKernel& b) { return a.time * a.count > b.time * b.count; });
+  std::ranges::stable_sort(all,
+                           [](const DrawnKernel& a, const DrawnKernel& b) { return a.time * a.count > b.time * b.count; });
   if (all.size() > kernels_drawn) all.resize(kernels_drawn);
   return all;
 }
@@ -99,9 +99,7 @@ Chart time_bars(const std::vector<std::pair<std::string, const Estimate*>>& plan
   std::vector<TimePart> parts;
   for (std::size_t p = 0; p < time_parts.size(); ++p) {
     const TimePart& part = time_parts[p];
-    if (std::none_of(plans.begin(), plans.end(),
-                     [&](const auto& each) { return (each.second->time[part.part]).value() > 0; }))
-      continue;
+    if (std::ranges::none_of(plans, [&](const auto& each) { return (each.second->time[part.part]).value() > 0; })) continue;
     parts.push_back(part);
     bars.kinds.push_back({std::string(part.column), part_tones[p]});
   }
@@ -192,7 +190,7 @@ Table inputs_table(const Study& study) {
   for (const auto& [key, value] : inputs.items()) {
     if (value.is_null() || value.is_object()) continue;
     std::string name = key;
-    std::replace(name.begin(), name.end(), '_', ' ');
+    std::ranges::replace(name, '_', ' ');
     std::string text = value.is_string() ? value.get<std::string>() : value.dump();
     if (value.is_boolean()) text = value.get<bool>() ? "yes" : "no";
     if (value.is_number() && key.ends_with("_bytes")) {
@@ -246,7 +244,7 @@ void add_plan_figures(Document& document, const Estimator& estimator, const Plan
   }
   const Chart roofline = roofline_plot(explanation, study);
   const auto& curves = std::get<Plot>(roofline.drawing).curves;
-  if (std::any_of(curves.begin(), curves.end(), [](const Curve& each) { return each.shape == Curve::Shape::points; })) {
+  if (std::ranges::any_of(curves, [](const Curve& each) { return each.shape == Curve::Shape::points; })) {
     document.folded_section("Kernels", " of one rank");
     document.add(roofline);
   }

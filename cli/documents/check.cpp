@@ -91,7 +91,7 @@ std::string fewest_gpus_text(const JobCheck& check) {
 /// Returns the degrees in the syntax of --degrees: `data=8,tensor=4`.
 std::string degrees_option(const Mesh& mesh) {
   std::string text = degrees_text(mesh);
-  std::replace(text.begin(), text.end(), ' ', ',');
+  std::ranges::replace(text, ' ', ',');
   return text;
 }
 
@@ -334,7 +334,7 @@ void add_what_fits(Document& document, const WhatFits& changes, const Study& stu
 std::optional<Card> fitting_card(const std::optional<WhatFits>& changes) {
   if (!changes) return std::nullopt;
   const auto fits = [](const Remedy& each) { return each.checked.verdict == Verdict::fits; };
-  const auto first = std::find_if(changes->remedies.begin(), changes->remedies.end(), fits);
+  const auto first = std::ranges::find_if(changes->remedies, fits);
   if (first == changes->remedies.end()) return std::nullopt;
   const Estimate& estimate = first->checked.estimate;
   Card card{"Would fit", plan_word(estimate.plan)};
@@ -356,8 +356,7 @@ bool JobCheck::grew_too_much() const {
 
 ExitStatus worst_status(const std::vector<JobCheck>& checks) {
   for (const ExitStatus status : {ExitStatus::could_not_answer, ExitStatus::nothing_fits, ExitStatus::at_risk}) {
-    if (std::any_of(checks.begin(), checks.end(), [&](const JobCheck& each) { return each.status() == status; }))
-      return status;
+    if (std::ranges::any_of(checks, [&](const JobCheck& each) { return each.status() == status; })) return status;
   }
   return ExitStatus::ok;
 }
@@ -382,8 +381,7 @@ Document checks_document(const std::vector<JobCheck>& checks, bool drawn) {
   };
   for (const Verdict verdict : {Verdict::does_not_fit, Verdict::at_risk, Verdict::fits})
     add(counts[verdict], to_string(verdict));
-  add(std::count_if(checks.begin(), checks.end(), [](const JobCheck& each) { return each.problem.has_value(); }),
-      "not checked");
+  add(std::ranges::count_if(checks, [](const JobCheck& each) { return each.problem.has_value(); }), "not checked");
   document.section("All jobs");
   document.line(fmt::format("{}: {}", count_text(static_cast<std::int64_t>(checks.size()), "job"), summary));
   document.add(jobs_table(checks));
@@ -416,7 +414,7 @@ Json checks_rows(const std::vector<JobCheck>& checks) {
     row["upper_bound_bytes"] = if_judged([&] { return memory.upper_bound().value(); });
     row["available_bytes"] = if_judged([&] { return check.available().value(); });
     row["iteration_s"] = if_judged([&] { return estimate.time.step_time().value(); });
-    row["largest_batch"] = judged && check.largest.fits ? Json(*check.largest.fits) : Json(nullptr);
+    row["largest_batch"] = judged ? or_null(check.largest.fits) : Json(nullptr);
     row["fewest_gpus"] = judged && check.fewest ? Json(check.fewest->estimate.plan.mesh.devices()) : Json(nullptr);
     if (checks.front().growth) {
       const auto increase = [&] { return increase_against(check, *check.growth->earlier).value(); };

@@ -90,11 +90,9 @@ void add_what_fits(Document& document, const WhatFits& changes, const Study& stu
 /// Returns the memory of each job, item by item, and the changes with which the job would fit. Jobs
 /// that could not be checked are left out, because their problem is printed as an error.
 [[nodiscard]] Document checks_document(const std::vector<JobCheck>& checks, bool drawn = false);
-/// Returns a JSON object for each job.
 [[nodiscard]] nlohmann::ordered_json checks_to_json(const std::vector<JobCheck>& checks);
 /// Returns a flat object for each job, for programs. Values are null if the job could not be checked.
 [[nodiscard]] nlohmann::ordered_json checks_rows(const std::vector<JobCheck>& checks);
-/// Returns the verdict on each job.
 [[nodiscard]] std::vector<FileVerdict> verdicts_of(const std::vector<JobCheck>& checks);
 
 }  // namespace ddl

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "cli/report/fields.hpp"
-#include "cli/report/figures.hpp"
 #include "core/source_text.hpp"
 #include "core/units.hpp"
 
@@ -75,7 +74,7 @@ Json against_to_json(const JobCheck& job, const JobCheck& earlier) {
   json["before_bytes"] = memory_of(earlier).total().value();
   json["now_bytes"] = memory_of(job).total().value();
   json["increase_bytes"] = increase_against(job, earlier).value();
-  json["allowed_bytes"] = job.growth->most ? Json(job.growth->most->value()) : Json(nullptr);
+  json["allowed_bytes"] = or_null(job.growth->most);
   json["grew_too_much"] = job.grew_too_much();
   json["items"] = std::move(items);
   json["before_step_s"] = earlier.checked.estimate.time.step_time().value();

@@ -12,7 +12,6 @@
 #include "cli/options/plan_file.hpp"
 #include "cli/options/plan_options.hpp"
 #include "cli/report/fields.hpp"
-#include "cli/report/figures.hpp"
 #include "cli/sentences/sentences.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"

@@ -21,10 +21,9 @@ std::string two_digits(double value) {
 
 void add_convergence(Document& document, const Convergence& convergence) {
   document.section("Training to the target", fmt::format(": {}", convergence.target));
-  const double least =
-      std::min_element(convergence.points.begin(), convergence.points.end(), [](const auto& a, const auto& b) {
-        return a.samples < b.samples;
-      })->samples;
+  const double least = std::ranges::min_element(convergence.points, [](const auto& a, const auto& b) {
+                         return a.samples < b.samples;
+                       })->samples;
   Table table({essential(figures("batch")), essential(figures("steps")), essential(figures("samples")),
                words("samples needed"), figures("over the minimum"), figures("runs")});
   Bars bars;

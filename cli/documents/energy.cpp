@@ -60,7 +60,7 @@ nlohmann::ordered_json energy_to_json(const Estimate& estimate, const Study& stu
 
 void rank_by_energy(std::vector<Estimate>& plans, const Estimator& estimator, const SearchOptions& options) {
   add_power(plans, estimator);
-  std::stable_sort(plans.begin(), plans.end(), [&](const Estimate& a, const Estimate& b) {
+  std::ranges::stable_sort(plans, [&](const Estimate& a, const Estimate& b) {
     const Verdict of_a = verdict_for(a, options), of_b = verdict_for(b, options);
     if (of_a != of_b) return of_a < of_b;
     return energy_of(estimator.job(), a, a.time.step_time()) < energy_of(estimator.job(), b, b.time.step_time());

@@ -22,7 +22,6 @@
 #include "core/statistics.hpp"
 #include "core/units.hpp"
 #include "estimator/explain/kernel_time_shares.hpp"
-#include "estimator/kernels/fresh_memory.hpp"
 #include "estimator/kernels/shard_times.hpp"
 #include "profiler/backends/backend_options.hpp"
 
@@ -37,7 +36,7 @@ Json overhead_to_json(const ShardTimes& measured) {
   add("forward", measured.overhead(Phase::forward));
   add("backward", measured.overhead(Phase::backward));
   add("update", measured.update_overhead());
-  json["from"] = measured.steps().empty() ? Json(nullptr) : Json(measured.steps());
+  json["from"] = or_null(measured.steps());
   json["fresh_memory_s_per_byte"] = measured.fresh_memory().value();
   return json;
 }
@@ -120,7 +119,7 @@ Json kernel_shares_to_json(const Explanation& explanation) {
 
 std::string between_nodes_text(const Machine& machine, const MeasuredExchanges& measured) {
   const auto& curves = measured.curves();
-  const bool any = std::any_of(curves.begin(), curves.end(), [](const MeasuredCurve& curve) { return curve.nodes > 1; });
+  const bool any = std::ranges::any_of(curves, [](const MeasuredCurve& curve) { return curve.nodes > 1; });
   if (any || machine.levels.size() < 2 || !machine.levels[1].library) return {};
   const LibraryConstants& constants = *machine.levels[1].library;
   return fmt::format("datasheet, at the efficiency of {} published clusters ({})", constants.clusters, constants.fabric);
@@ -164,13 +163,13 @@ Json inputs_to_json(const Study& study, const Training& training) {
   json["rents_nodes"] = study.machine().price_per_gpu_hour ? Json(study.machine().rents_nodes) : Json(nullptr);
   json["device_memory_bytes"] = study.device_memory().value();
   json["margin_bytes"] = study.margin().value();
-  json["coefficients"] = study.coefficients().name.empty() ? Json(nullptr) : Json(study.coefficients().name);
-  json["software"] = study.coefficients().software.name.empty() ? Json(nullptr) : Json(study.coefficients().software.name);
+  json["coefficients"] = or_null(study.coefficients().name);
+  json["software"] = or_null(study.coefficients().software.name);
   json["kernel_times"] = kernel_times_text(study);
   const std::string network = network_text(study.coefficients(), study.machine());
-  json["network"] = network.empty() ? Json(nullptr) : Json(network);
+  json["network"] = or_null(network);
   const std::string between_nodes = between_nodes_text(study.machine(), study.coefficients().exchanges);
-  json["between_nodes"] = between_nodes.empty() ? Json(nullptr) : Json(between_nodes);
+  json["between_nodes"] = or_null(between_nodes);
   if (const ShardTimes* const measured = study.kernels().measured()) {
     json["profiles"] = Json::array();
     for (const FoundProfile& each : study.profiles().profiles) json["profiles"].push_back(each.path);

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,7 +18,6 @@ namespace ddl {
 /// Adds a line with the throughput of a plan; adds nothing for a plan without a predicted time.
 /// `of`: the heading of the line, which is `throughput` or the name of the plan.
 void add_throughput(Document& document, const Estimate& estimate, const Study& study, std::string_view of);
-/// Returns the sources of kernel times as text.
 [[nodiscard]] std::string kernel_times_text(const Study& study);
 /// The source of exchange times: `measured 2026-11-02, nccl-tests, 2 to 540 nodes, 4 B to 1.00 GiB, …`; empty if nothing
 /// was measured. If the software prescribes other exchanges of gradients, so that measured times do not apply, adds so.

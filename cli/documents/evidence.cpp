@@ -30,8 +30,8 @@ std::string_view maker_of(std::string_view device) { return device.substr(0, dev
 /// Returns whether kernel times come from a profile of another device, which no measured run used.
 bool has_kernels_of_another(const Study& study) {
   const std::vector<FoundProfile>& profiles = study.profiles().profiles;
-  return std::any_of(profiles.begin(), profiles.end(),
-                     [&](const FoundProfile& each) { return !is_device(study.machine().device, each.profile.head.device); });
+  return std::ranges::any_of(
+      profiles, [&](const FoundProfile& each) { return !is_device(study.machine().device, each.profile.head.device); });
 }
 
 std::string_view precision_text(PrecisionClass precision) {

@@ -13,6 +13,7 @@
 #include "calibration/network/benchmarks/exchange_facts.hpp"
 #include "cli/report/fields.hpp"
 #include "core/units.hpp"
+#include "core/words.hpp"
 
 namespace ddl {
 namespace {
@@ -76,8 +77,8 @@ struct AlgorithmRange {
 std::vector<AlgorithmRange> algorithm_ranges(const ExchangeSeries& series) {
   std::vector<const MeasuredExchange*> rows;
   for (const MeasuredExchange& row : series.rows) rows.push_back(&row);
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const MeasuredExchange* a, const MeasuredExchange* b) { return a->message < b->message; });
+  std::ranges::stable_sort(rows,
+                           [](const MeasuredExchange* a, const MeasuredExchange* b) { return a->message < b->message; });
   std::vector<AlgorithmRange> ranges;
   for (const MeasuredExchange* row : rows) {
     if (ranges.empty() || ranges.back().algorithm != row->algorithm) {
@@ -105,10 +106,9 @@ Json interval_of(const std::optional<Estimated<Unit>>& estimated) {
 Table series_table(std::span<const ExchangeSeries> series) {
   // Names of files are shown without folders, unless two files then have one name.
   std::map<std::string, std::set<std::string>> paths;
-  const auto name_of_file = [](const std::string& path) { return path.substr(path.rfind('/') + 1); };
-  for (const ExchangeSeries& each : series) paths[name_of_file(each.file)].insert(each.file);
+  for (const ExchangeSeries& each : series) paths[std::string(last_step(each.file))].insert(each.file);
   const auto short_name = [&](const std::string& path) {
-    const std::string name = name_of_file(path);
+    const std::string name(last_step(path));
     return paths[name].size() > 1 ? path : name;
   };
   // A long path is cut, so that the facts of a file remain.
@@ -116,9 +116,8 @@ Table series_table(std::span<const ExchangeSeries> series) {
                essential(figures("ranks")), essential(figures("nodes")), figures("rows"), figures("smallest"),
                figures("largest"), words("device")});
   for (const ExchangeSeries& each : series) {
-    const auto [least, most] =
-        std::minmax_element(each.rows.begin(), each.rows.end(),
-                            [](const MeasuredExchange& a, const MeasuredExchange& b) { return a.message < b.message; });
+    const auto [least, most] = std::ranges::minmax_element(
+        each.rows, [](const MeasuredExchange& a, const MeasuredExchange& b) { return a.message < b.message; });
     table.add({short_name(each.file), std::string(to_string(each.operation)), level_text(each.level),
                counts_text(each.ranks, each.ranks), counts_text(each.nodes, each.nodes), std::to_string(each.rows.size()),
                humanize(least->message), humanize(most->message), each.device.empty() ? "-" : each.device});
@@ -164,7 +163,7 @@ Json series_to_json(std::span<const ExchangeSeries> series) {
             {"level", level_to_json(each.level)},
             {"ranks", or_null(each.ranks)},
             {"nodes", or_null(each.nodes)},
-            {"device", each.device.empty() ? Json(nullptr) : Json(each.device)},
+            {"device", or_null(each.device)},
             {"rows", each.rows.size()},
             {"algorithms", json_list(algorithm_ranges(each), [](const AlgorithmRange& range) -> Json {
                return {{"min_bytes", range.from.value()}, {"max_bytes", range.to.value()}, {"algorithm", range.algorithm}};

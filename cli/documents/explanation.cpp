@@ -16,6 +16,7 @@
 #include "cli/report/figures.hpp"
 #include "cli/sentences/sentences.hpp"
 #include "core/enum_array.hpp"
+#include "core/find.hpp"
 #include "core/units.hpp"
 
 namespace ddl {
@@ -63,7 +64,7 @@ std::vector<LikeLayers> grouped(const Explanation& explanation) {
       return group.first->kind == layer.kind && group.first->stage == layer.stage &&
              (explanation.estimate.plan.recompute_segments.empty() || group.first->runs_again == layer.runs_again);
     };
-    auto found = std::find_if(groups.begin(), groups.end(), alike);
+    auto found = std::ranges::find_if(groups, alike);
     if (found == groups.end()) found = groups.insert(groups.end(), {&layer, 0, {}});
     found->count += 1;
     found->host_waiting += layer.host_waiting;
@@ -125,7 +126,6 @@ Table phases_table(const Explanation& explanation, const TimeUnit& unit) {
   return table;
 }
 
-/// Returns the layout of a layer in a plan with several layouts.
 std::string layout_word(const Plan& plan, const ModelFacts& facts, const LayerExplanation& layer) {
   const auto index = static_cast<std::size_t>(layer.layer);
   if (!plan.table_segments.empty() && facts.is_of_table(index))
@@ -139,8 +139,8 @@ Table layers_table(const Explanation& explanation, const Study& study, const Tim
   const std::vector<TimePart> parts = parts_above_zero(whole);
   const bool stages = explanation.estimate.plan.mesh[Axis::pipeline] > 1;
   const std::vector<LikeLayers> groups = grouped(explanation);
-  const bool exchanges = std::any_of(groups.begin(), groups.end(),
-                                     [](const LikeLayers& group) { return !exchanges_text(*group.first).empty(); });
+  const bool exchanges =
+      std::ranges::any_of(groups, [](const LikeLayers& group) { return !exchanges_text(*group.first).empty(); });
   std::vector<Column> columns{essential(words("layer")), essential(figures("×"))};
   if (stages) columns.push_back(figures("stage"));
   const Plan& plan = explanation.estimate.plan;
@@ -338,7 +338,7 @@ Fields<LayerExplanation> layer_fields(const Explanation& explanation, const Stud
   }
   // Adds two columns for each part of a step that contains exchanges, such as `halo_link` and `halo_phi`.
   for (const TimePart& part : time_parts) {
-    if (std::find(exchanging_parts.begin(), exchanging_parts.end(), part.part) == exchanging_parts.end()) continue;
+    if (!contains(exchanging_parts, part.part)) continue;
     const auto add_of_busiest = [&](std::string_view what, auto of) {
       fields.add_csv(fmt::format("{}_{}", part.name, what), [&explanation, of, part = part.part](const Row& own) {
         Json value;

@@ -63,7 +63,7 @@ void refuse_useless_recovery(const Study& study, const Training& training) {
     const SettingValue* const chosen = study.spec().settings.find(key);
     if (chosen == nullptr || chosen->origin != SettingOrigin::option) continue;
     std::string option = "--" + std::string(key);
-    std::replace(option.begin(), option.end(), '_', '-');
+    std::ranges::replace(option, '_', '-');
     if (!training.is_whole())
       throw Error(option + " has an effect only on a whole training", "add --train-tokens 1T or --epochs 90");
     if (!knows_failures(job)) throw Error(option + " has no effect without failures", "add --mtbf '5.8 years per GPU'");

@@ -78,10 +78,7 @@ std::string speed_text(const Estimate& estimate, const Study& study) {
   if (reads_in_no_time(study.job(), estimate.plan)) text += " without reading samples";
   const auto throughput = throughput_of(study.job(), sample_flops(study.job()), estimate);
   if (!throughput) return text;
-  const double all = throughput->tokens.value_or(throughput->samples);
-  const double each = all / static_cast<double>(estimate.plan.mesh.devices());
-  text += fmt::format(", {} {} per {}", rate_text(each), throughput->tokens ? "tokens/s" : "samples/s",
-                      device_noun(study.machine().device));
+  text += ", " + device_rate_text(*throughput, estimate.plan, study.machine().device);
   if (throughput->model_share) text += ", MFU " + share_text(*throughput->model_share);
   return text;
 }
@@ -122,7 +119,7 @@ std::optional<std::string> price_citation(const Study& study) {
                       sheet.machine.currency == machine.currency && sheet.machine.rents_nodes == machine.rents_nodes;
   if (!is_own) return std::nullopt;
   const auto is_price = [](const SourcedNumber& number) { return number.key == "price"; };
-  const auto number = std::find_if(sheet.numbers.begin(), sheet.numbers.end(), is_price);
+  const auto number = std::ranges::find_if(sheet.numbers, is_price);
   return number == sheet.numbers.end() ? std::nullopt : std::optional(number->source);
 }
 
@@ -179,7 +176,7 @@ Confidence confidence_of(const Estimate& estimate, const Study& study) {
   const MeasuredExchanges& measured = study.coefficients().exchanges;
   const auto& curves = measured.curves();
   const bool leaves_node = gpus > study.machine().devices_per_node();
-  const bool between = std::any_of(curves.begin(), curves.end(), [](const MeasuredCurve& each) { return each.nodes > 1; });
+  const bool between = std::ranges::any_of(curves, [](const MeasuredCurve& each) { return each.nodes > 1; });
   confidence.sources += measured.empty()          ? "; network: datasheet"
                         : leaves_node && !between ? "; network: measured in a node"
                                                   : "; network: measured";
@@ -263,8 +260,8 @@ void add_headline(Document& document, const Estimate& estimate, const Study& stu
       !layers.empty())
     add_card(document, "Layers", layers);
   if (!estimate.feasible()) {
-    const bool memory_alone = std::all_of(estimate.limits.begin(), estimate.limits.end(),
-                                          [](const Limit& limit) { return limit.kind == Limit::Kind::memory; });
+    const bool memory_alone =
+        std::ranges::all_of(estimate.limits, [](const Limit& limit) { return limit.kind == Limit::Kind::memory; });
     document.add(
         Line{{{memory_alone ? "Does not fit" : "Not possible", true}, {": " + reasons_text(estimate, study.model())}},
              0,

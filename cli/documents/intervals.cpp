@@ -50,7 +50,7 @@ Ends ends_of(Seconds time, const TimeInterval& interval) {
   const std::string unit = text.substr(text.rfind(' ') + 1);
   const double seconds = unit_of(unit);
   // A time such as `4 min 12 s` has no single unit, so each end includes its units.
-  if (seconds <= 0 || std::count(text.begin(), text.end(), ' ') != 1) return {humanize(low), humanize(high), ""};
+  if (seconds <= 0 || std::ranges::count(text, ' ') != 1) return {humanize(low), humanize(high), ""};
   return {in_two_digits(low.value() / seconds), in_two_digits(high.value() / seconds), unit};
 }
 
@@ -165,12 +165,11 @@ void add_width(Document& document, const Estimate& estimate, const StudySpec& sp
                    fmt::format(" ({}: {})", interval_name(), interval_text(estimate.time.step_time(), estimate.interval)));
   std::vector<WidthShare> shares = width_shares(bundled_time_errors(), *estimate.sensitivity);
   std::erase_if(shares, [](const WidthShare& each) { return each.width.faster < 0.005 && each.width.slower < 0.005; });
-  std::stable_sort(shares.begin(), shares.end(),
-                   [](const WidthShare& a, const WidthShare& b) { return a.width.slower > b.width.slower; });
+  std::ranges::stable_sort(shares, [](const WidthShare& a, const WidthShare& b) { return a.width.slower > b.width.slower; });
   Table table({words("source of error"), figures("elasticity"), figures("from"), figures("to")});
   for (const WidthShare& each : shares) {
     std::string name(each.name);
-    std::replace(name.begin(), name.end(), '_', ' ');
+    std::ranges::replace(name, '_', ' ');
     table.add({std::move(name), fmt::format("{:.2f}", elasticity(*estimate.sensitivity, each.name)),
                factor_text(std::exp(-each.width.faster)), factor_text(std::exp(each.width.slower))});
   }

@@ -60,12 +60,11 @@ std::vector<Suspect> suspects_of(const Estimate& estimate, Seconds measured, con
   for (const SourceFactor& each : factors_for(estimator, estimate.plan, measured / estimate.time.step_time())) {
     Suspect suspect{std::string(width_share_name(each.source)), each.factor, {}};
     suspect.usual = usual_error(*estimate.sensitivity, suspect.name);
-    std::replace(suspect.name.begin(), suspect.name.end(), '_', ' ');
+    std::ranges::replace(suspect.name, '_', ' ');
     suspects.push_back(std::move(suspect));
   }
   const auto distance = [](const Suspect& each) { return std::abs(std::log(each.factor)); };
-  std::stable_sort(suspects.begin(), suspects.end(),
-                   [&](const Suspect& a, const Suspect& b) { return distance(a) < distance(b); });
+  std::ranges::stable_sort(suspects, [&](const Suspect& a, const Suspect& b) { return distance(a) < distance(b); });
   return suspects;
 }
 

@@ -5,8 +5,6 @@
 #include <string_view>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "cli/report/fields.hpp"
 #include "cli/report/figures.hpp"
 #include "core/units.hpp"

@@ -69,7 +69,7 @@ std::vector<Curve> layers_of(const std::vector<DrawnMoment>& moments, const Memo
   for (std::size_t top = 0; top < stacked.size(); ++top) {
     const MemoryItem item = stacked[top];
     const auto holds = [&](const DrawnMoment& each) { return items[each.most][static_cast<std::size_t>(item)] > Bytes{}; };
-    if (std::none_of(moments.begin(), moments.end(), holds)) continue;
+    if (std::ranges::none_of(moments, holds)) continue;
     Curve layer{Curve::Shape::layer, {std::string(to_string(item)), item_tones[item]}, {}};
     for (const DrawnMoment& moment : moments) {
       Bytes sum{}, all{};

@@ -49,8 +49,7 @@ class TermsMaker {
  private:
   void add(MemoryItem item, std::string from, Bytes bytes) {
     const std::string name(to_string(item));
-    const bool goes_on =
-        std::any_of(terms_.items.begin(), terms_.items.end(), [&](const MemoryTerm& term) { return term.item == name; });
+    const bool goes_on = std::ranges::any_of(terms_.items, [&](const MemoryTerm& term) { return term.item == name; });
     terms_.items.push_back({goes_on ? "" : name, std::move(from), bytes});
     told_ += bytes;
   }

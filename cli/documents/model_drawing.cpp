@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "cli/report/figures.hpp"
+#include "core/find.hpp"
 #include "model_zoo/network/series_parallel.hpp"
 
 namespace ddl {
@@ -43,12 +44,12 @@ std::string words_of(const Layer& layer) {
                                                      "rate",    "dropout",        "causal", "tied"};
   std::string text(layer.operation->short_name());
   for (const auto& [key, value] : layer.operation->attribute_values()) {
-    if (std::find(left_out.begin(), left_out.end(), key) != left_out.end()) continue;
+    if (contains(left_out, key)) continue;
     const std::string printed = print_attribute(value);
     if (printed == text) continue;
     if (key == "filters" && printed == "same") {
       text += fmt::format(" {}", layer.output_shape.channels);
-    } else if (std::find(plain.begin(), plain.end(), key) != plain.end()) {
+    } else if (contains(plain, key)) {
       text += fmt::format(" {}", printed);
     } else {
       text += fmt::format(" {}={}", key, printed);

@@ -31,8 +31,7 @@ std::string name_of(const LayerRange& group, const Model& model) {
 
 void add_out_of_core(Document& document, const OutOfCore& result, const Estimate& estimate, const Study& study) {
   const Seconds step_time = estimate.time.step_time();
-  const bool all_keep = std::all_of(result.choices.begin(), result.choices.end(),
-                                    [](GroupChoice choice) { return choice == GroupChoice::keep; });
+  const bool all_keep = std::ranges::all_of(result.choices, [](GroupChoice choice) { return choice == GroupChoice::keep; });
   document.section("Out of core", fmt::format(": {} of {}, at most {}: {}", humanize(result.memory), humanize(result.device),
                                               humanize(result.upper_bound), to_string(result.verdict())));
   if (all_keep) {
@@ -92,8 +91,7 @@ std::optional<OutOfCore> fitting_out_of_core(const Estimator& estimator, const M
 std::string out_of_core_in_short(const OutOfCore& result, const Estimate& estimate) {
   const Seconds step_time = estimate.time.step_time();
   const auto count = [&](auto... choices) {
-    return std::count_if(result.choices.begin(), result.choices.end(),
-                         [&](GroupChoice choice) { return ((choice == choices) || ...); });
+    return std::ranges::count_if(result.choices, [&](GroupChoice choice) { return ((choice == choices) || ...); });
   };
   std::vector<std::string> parts;
   if (const auto moved = count(GroupChoice::swap, GroupChoice::both); moved > 0)

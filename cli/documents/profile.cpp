@@ -139,9 +139,9 @@ Json json_of(const ProfileResult& result) {
   json["schema"] = 1;
   json["backend"] = head.backend;
   json["device"] = head.device;
-  json["model"] = head.model.empty() ? Json(nullptr) : Json(head.model);
+  json["model"] = or_null(head.model);
   json["shard"] = head.shard ? Json(fmt::format("{}/{}", head.shard->index, head.shard->count)) : Json(nullptr);
-  json["profile"] = result.output.empty() ? Json(nullptr) : Json(result.output);
+  json["profile"] = or_null(result.output);
   json["problems"] = result.items;
   json["measured"] = counts.measured;
   json["idle"] = counts.idle;

@@ -190,7 +190,7 @@ Fields<RankedEstimate> estimate_fields(const Study& study, const Training& train
   if (study.assumptions().staging != Staging::none) {
     fields.add("staging_s", if_priced([&study](const Estimate& of) -> Json {
                  const std::optional<StagedData> staged = staged_data(study.job(), of.plan);
-                 return staged && staged->time ? Json(staged->time->value()) : Json(nullptr);
+                 return staged ? or_null(staged->time) : Json(nullptr);
                }));
   }
   if (study.assumptions().synchronization != Synchronization::sync) {
@@ -256,19 +256,16 @@ class TableOfPlans {
     for (const Estimate* each : plans_) longest = max(longest, each->time.step_time());
     unit_ = time_unit(longest);
     std::erase_if(parts_, [&](const TimePart& part) {
-      return std::none_of(plans_.begin(), plans_.end(),
-                          [&](const Estimate* each) { return each->time[part.part].value() > 0; });
+      return std::ranges::none_of(plans_, [&](const Estimate* each) { return each->time[part.part].value() > 0; });
     });
     const SampleFlops flops = sample_flops(study.job());
     for (const Estimate* each : plans_) throughputs_.push_back(throughput_of(study.job(), flops, *each));
-    has_shares_ = std::any_of(throughputs_.begin(), throughputs_.end(),
-                              [](const auto& of) { return of && of->model_share.has_value(); });
-    has_intervals_ =
-        std::any_of(plans_.begin(), plans_.end(), [](const Estimate* each) { return each->interval.has_value(); });
+    has_shares_ = std::ranges::any_of(throughputs_, [](const auto& of) { return of && of->model_share.has_value(); });
+    has_intervals_ = std::ranges::any_of(plans_, [](const Estimate* each) { return each->interval.has_value(); });
     priced_ = study.machine().price_per_gpu_hour.has_value();
     has_power_ = !plans_.empty() && plans_.front()->power.has_value();
-    is_one_verdict_ = std::all_of(plans_.begin(), plans_.end(),
-                                  [&](const Estimate* each) { return each->verdict == plans_.front()->verdict; });
+    is_one_verdict_ =
+        std::ranges::all_of(plans_, [&](const Estimate* each) { return each->verdict == plans_.front()->verdict; });
   }
 
   /// `numbers`: the first cell of each row; empty for a table without numbers.
@@ -389,11 +386,9 @@ void add_rejected(Document& document, const std::vector<Estimate>& rejected, con
   const auto always = [&](const Estimate& estimate) { return only(estimate, Limit::Kind::no_extents); };
   const auto pure = [](const Estimate& estimate) { return std::popcount(estimate.plan.mesh.family()) <= 1; };
   const auto too_large = [&](const Estimate& estimate) { return !pure(estimate) && only(estimate, Limit::Kind::memory); };
-  const auto hopeless =
-      std::find_if(rejected.begin(), rejected.end(), [&](const Estimate& e) { return pure(e) && always(e); });
-  const auto with_it =
-      std::count_if(rejected.begin(), rejected.end(), [&](const Estimate& e) { return !pure(e) && always(e); });
-  const std::ptrdiff_t large = std::count_if(rejected.begin(), rejected.end(), too_large);
+  const auto hopeless = std::ranges::find_if(rejected, [&](const Estimate& e) { return pure(e) && always(e); });
+  const auto with_it = std::ranges::count_if(rejected, [&](const Estimate& e) { return !pure(e) && always(e); });
+  const std::ptrdiff_t large = std::ranges::count_if(rejected, too_large);
   const Estimate* smallest = nullptr;  // of many hybrids that need too much memory, the only one that is described
   std::vector<std::pair<std::string, std::string>> hybrids;  // reason, names
   for (const Estimate& estimate : rejected) {
@@ -415,7 +410,7 @@ void add_rejected(Document& document, const std::vector<Estimate>& rejected, con
     const std::string why = always(estimate)
                                 ? reason(estimate)
                                 : fmt::format("nearest is {}: {}", degrees_word(estimate.plan.mesh), reason(estimate));
-    const auto same = std::find_if(hybrids.begin(), hybrids.end(), [&](const auto& known) { return known.first == why; });
+    const auto same = std::ranges::find_if(hybrids, [&](const auto& known) { return known.first == why; });
     if (same == hybrids.end()) {
       hybrids.emplace_back(why, family_name(family));
     } else {

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -10,7 +9,6 @@
 #include "cli/documents/charts.hpp"
 #include "cli/documents/intervals.hpp"
 #include "cli/options/plan_file.hpp"
-#include "cli/report/figures.hpp"
 #include "core/units.hpp"
 
 namespace ddl {

@@ -69,7 +69,7 @@ std::string gpus_text(const StudyOutcome& point, bool several_batches) {
 }
 
 bool several_batches(const Points& points, const ScalingQuestion& question) {
-  return question.fixed_batch && std::any_of(points.begin(), points.end(), [&](const StudyOutcome& each) {
+  return question.fixed_batch && std::ranges::any_of(points, [&](const StudyOutcome& each) {
            return each.global_batch != points.front().global_batch;
          });
 }
@@ -104,7 +104,7 @@ Card card_of(std::string label, const StudyOutcome& point, const std::string& do
 /// `drawn`: add the answers as cards.
 void add_first_sentence(Document& document, const Points& points, const Scaling& scaling, const ScalingQuestion& question,
                         bool drawn) {
-  const auto with_plan = std::find_if(points.begin(), points.end(), has_plan);
+  const auto with_plan = std::ranges::find_if(points, has_plan);
   if (with_plan == points.end()) return document.line("No plan is possible", " on any of these device counts");
   const bool batches = several_batches(points, question);
   const std::string within = goals_text(question.goals, with_plan->study->machine().currency);
@@ -113,7 +113,7 @@ void add_first_sentence(Document& document, const Points& points, const Scaling&
     const auto figure = [&](const StudyOutcome& point) {
       return by_cost ? cost_at(point).value_or(most_budget) : time_at(point).value();
     };
-    const auto nearest = std::min_element(points.begin(), points.end(), [&](const StudyOutcome& a, const StudyOutcome& b) {
+    const auto nearest = std::ranges::min_element(points, [&](const StudyOutcome& a, const StudyOutcome& b) {
       return has_plan(a) && (!has_plan(b) || figure(a) < figure(b));
     });
     return document.line(
@@ -168,7 +168,7 @@ std::optional<Goodput> goodput_at(const StudyOutcome& point) {
 }
 
 Table scaling_table(const Points& points, const Scaling& scaling, const ScalingQuestion& question) {
-  const StudyOutcome& first = *std::find_if(points.begin(), points.end(), has_plan);
+  const StudyOutcome& first = *std::ranges::find_if(points, has_plan);
   const bool tokens = first.study->model().sequence_length > 0;
   const bool priced = first.study->machine().price_per_gpu_hour.has_value();
   const bool batches = several_batches(points, question);
@@ -239,7 +239,7 @@ void add_winners(Document& document, const Points& points, bool batches) {
   for (const StudyOutcome& point : points) {
     if (has_plan(point)) planned.push_back(&point);
   }
-  const bool one_wins = std::all_of(planned.begin(), planned.end(), [&](const StudyOutcome* each) {
+  const bool one_wins = std::ranges::all_of(planned, [&](const StudyOutcome* each) {
     return each->best->plan.mesh.family() == planned.front()->best->plan.mesh.family();
   });
   if (one_wins) {
@@ -290,7 +290,7 @@ Document document_of(const Points& exact, const Scaling& scaling, const ScalingQ
   }
   Document document;
   add_first_sentence(document, points, scaling, question, drawn);
-  const auto answered = std::find_if(points.begin(), points.end(), [](const StudyOutcome& each) { return each.study; });
+  const auto answered = std::ranges::find_if(points, [](const StudyOutcome& each) { return each.study != nullptr; });
   const Study& study = *answered->study;
   document.line(fmt::format("{}{} on {}, {} with {}; {}", study.model().name,
                             study.spec().dataset.empty() ? "" : ", data set " + study.dataset().name, study.machine().name,
@@ -300,7 +300,7 @@ Document document_of(const Points& exact, const Scaling& scaling, const ScalingQ
                                                                device_noun(study.machine().device))));
   document.line("kernel times: " + kernel_times_text(study));
   if (const std::string price = price_text(study); !price.empty()) document.line("price: " + price);
-  if (std::any_of(points.begin(), points.end(), has_plan)) {
+  if (std::ranges::any_of(points, has_plan)) {
     if (drawn) {
       if (auto chart = sizing_plot(points, scaling, question)) document.add(*std::move(chart));
     }
@@ -320,7 +320,7 @@ Document document_of(const Points& exact, const Scaling& scaling, const ScalingQ
     add_winners(document, points, several_batches(points, question));
   }
   if (answered->training.convergence) add_convergence(document, *answered->training.convergence);
-  if (!std::all_of(points.begin(), points.end(), has_plan)) {
+  if (!std::ranges::all_of(points, has_plan)) {
     document.section("Without a plan");
     for (const StudyOutcome& point : points) {
       if (has_plan(point)) continue;
@@ -393,7 +393,7 @@ Fields<PlacedPoint> point_fields(const Scaling& scaling) {
   fields.add_json("best", [](const Row& row) {
     return has_plan(row.point) ? estimate_to_json(*row.point.best, 1, *row.point.study, row.point.training) : Json(nullptr);
   });
-  fields.add("problem", [](const Row& row) { return row.point.problem.empty() ? Json(nullptr) : Json(row.point.problem); });
+  fields.add("problem", [](const Row& row) { return or_null(row.point.problem); });
   return fields;
 }
 
@@ -413,9 +413,9 @@ Json json_of(const Points& points, const Scaling& scaling, const ScalingQuestion
   json["cheapest"] = place(scaling.cheapest);
   json["fastest"] = place(scaling.fastest);
   json["goals"] = {{"budget", question.goals.budget ? Json(question.goals.budget->amount) : Json(nullptr)},
-                   {"deadline_s", question.goals.deadline ? Json(question.goals.deadline->value()) : Json(nullptr)}};
+                   {"deadline_s", or_null(question.goals.deadline)}};
   json["points"] = json_list(placed(points), [&](const PlacedPoint& each) { return json_of(fields, each); });
-  const auto answered = std::find_if(points.begin(), points.end(), [](const StudyOutcome& each) { return each.study; });
+  const auto answered = std::ranges::find_if(points, [](const StudyOutcome& each) { return each.study != nullptr; });
   json["inputs"] = inputs_to_json(*answered->study, answered->training);
   json["inputs"]["objective"] = to_string(answered->objective);
   return json;
@@ -423,7 +423,7 @@ Json json_of(const Points& points, const Scaling& scaling, const ScalingQuestion
 
 /// Sets Scaling::cheapest and Scaling::fastest from Scaling::chance.
 void choose_best(Scaling& scaling, const Points& points) {
-  const bool any_sure = std::any_of(scaling.chance.begin(), scaling.chance.end(), is_sure);
+  const bool any_sure = std::ranges::any_of(scaling.chance, is_sure);
   for (std::size_t i = 0; i < points.size(); ++i) {
     if (!has_plan(points[i]) || !(any_sure ? is_sure(scaling.chance[i]) : is_likely(scaling.chance[i]))) continue;
     const std::optional<double> cost = cost_at(points[i]);
@@ -478,7 +478,7 @@ Scaling scaling_of(const Points& points, const ScalingQuestion& question) {
 }
 
 Report scaling_report(Points all, const ScalingQuestion& question) {
-  if (std::none_of(all.begin(), all.end(), [](const StudyOutcome& each) { return each.study != nullptr; }))
+  if (std::ranges::none_of(all, [](const StudyOutcome& each) { return each.study != nullptr; }))
     throw Error(all.front().problem, all.front().hint);
   const auto points = std::make_shared<Points>(std::move(all));
   const auto scaling = std::make_shared<Scaling>(scaling_of(*points, question));

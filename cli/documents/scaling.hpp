@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "cli/documents/study_comparison.hpp"
+#include "cli/documents/study_outcomes.hpp"
 #include "cli/options/goals.hpp"
 
 namespace ddl {

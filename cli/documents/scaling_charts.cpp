@@ -104,8 +104,7 @@ std::optional<Chart> speed_plot(const Points& points, const ScalingQuestion& que
   Plot plot;
   std::size_t tone = 0;
   for (auto& [batch, curve] : curves) {
-    std::stable_sort(curve.begin(), curve.end(),
-                     [](const StudyOutcome* a, const StudyOutcome* b) { return a->gpus < b->gpus; });
+    std::ranges::stable_sort(curve, [](const StudyOutcome* a, const StudyOutcome* b) { return a->gpus < b->gpus; });
     const Tone own = curve_tones[tone++];
     const std::string name = question.fixed_batch ? fmt::format("global batch {}", with_thousands(batch))
                                                   : std::string("predicted, with the same batch per device");

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "cli/documents/scaling.hpp"
-#include "cli/documents/study_comparison.hpp"
+#include "cli/documents/study_outcomes.hpp"
 #include "cli/report/chart.hpp"
 
 namespace ddl {

@@ -14,6 +14,7 @@
 #include "cli/tools/launched_settings.hpp"
 #include "cli/tools/network_of.hpp"
 #include "core/error.hpp"
+#include "core/find.hpp"
 #include "estimator/choices/plan_choice.hpp"
 #include "model_zoo/network/packed_sequences.hpp"
 
@@ -207,7 +208,7 @@ std::optional<Estimate> nearest_startable(const Estimator& estimator, const Esti
   std::vector<Plan> further;
   for (const Plan& plan : near) {
     for (Plan& each : neighbours_of(plan, fixed)) {
-      if (std::find(further.begin(), further.end(), each) == further.end()) further.push_back(std::move(each));
+      if (!contains(further, each)) further.push_back(std::move(each));
     }
   }
   return fastest_of(further, estimator, estimate.verdict, starts);
@@ -270,7 +271,7 @@ std::vector<StartingTool> predicted_starts(const Study& study, const Estimate& e
   std::vector<std::pair<std::string_view, std::optional<Estimate>>> known;  // by software, which several tools share
   for (const std::string_view name : tools_that_start(study, estimate)) {
     const std::string_view software = software_of(name, study, estimate);
-    auto found = std::find_if(known.begin(), known.end(), [&](const auto& each) { return each.first == software; });
+    auto found = std::ranges::find_if(known, [&](const auto& each) { return each.first == software; });
     if (found == known.end()) found = known.emplace(known.end(), software, predicted_with(software, study, estimate));
     const std::optional<Estimate>& other = found->second;
     tools.push_back({name, other.value_or(estimate), other ? software : std::string_view()});
@@ -314,7 +315,7 @@ Start start_of(const Study& study, const Estimator& estimator, const std::vector
 
 std::string why_none_starts(const Framework& framework, const Study& study, const std::vector<Estimate>& plans) {
   // The simplest plan has the reason that a change of the plan cannot remove.
-  const auto simplest = std::min_element(plans.begin(), plans.end(), [](const Estimate& a, const Estimate& b) {
+  const auto simplest = std::ranges::min_element(plans, [](const Estimate& a, const Estimate& b) {
     return std::popcount(a.plan.mesh.family()) < std::popcount(b.plan.mesh.family());
   });
   return cannot_start(framework, study, *simplest).value_or("its files express none of the plans that fit");

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <map>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -71,7 +70,7 @@ class LanesOfStep {
       for (const bool network : {false, true}) {
         for (const LaneSlice& each : lane_of(stage, network)) busy.emplace_back(each.begin, each.end);
       }
-      std::sort(busy.begin(), busy.end());
+      std::ranges::sort(busy);
       busy.emplace_back(lanes_.length, lanes_.length);
       double free = 0;
       for (const auto& [begin, end] : busy) {

@@ -1,4 +1,3 @@
-#include "cli/documents/study_comparison.hpp"
 
 #include <algorithm>
 #include <array>
@@ -26,6 +25,7 @@
 #include "cli/report/shell_words.hpp"
 #include "cli/sentences/sentences.hpp"
 #include "core/error.hpp"
+#include "core/find.hpp"
 #include "core/units.hpp"
 #include "estimator/explain/comparison.hpp"
 
@@ -82,7 +82,7 @@ void add_first_line(Document& document, const Outcomes& outcomes, const Labels& 
   const StudyOutcome& best = *order.front();
   if (!comparable(outcomes)) return document.line("Costs are in different currencies", ": no cheapest one");
   if (order.size() == 1) {
-    const bool all_answered = std::all_of(outcomes.begin(), outcomes.end(), answered);
+    const bool all_answered = std::ranges::all_of(outcomes, answered);
     return document.line(labels.of(best) + (all_answered ? " alone has a plan that fits" : " alone has an answer"),
                          ": " + figure_text(best));
   }
@@ -95,19 +95,16 @@ void add_first_line(Document& document, const Outcomes& outcomes, const Labels& 
 }
 
 Table plans_table(const Outcomes& outcomes, const Labels& labels) {
-  const bool priced =
-      std::any_of(outcomes.begin(), outcomes.end(), [](const StudyOutcome& each) { return each.best && cost_of(each); });
+  const bool priced = std::ranges::any_of(outcomes, [](const StudyOutcome& each) { return each.best && cost_of(each); });
   // Tokens per second are only comparable between models of sequences.
-  const bool of_tokens = std::all_of(outcomes.begin(), outcomes.end(), [](const StudyOutcome& each) {
-    return !each.best || each.study->model().sequence_length > 0;
-  });
+  const bool of_tokens = std::ranges::all_of(
+      outcomes, [](const StudyOutcome& each) { return !each.best || each.study->model().sequence_length > 0; });
   const Training& training = outcomes.front().training;
   std::vector<Column> columns{essential(words("study")), essential(words("plan")), essential(figures("step")),
                               figures(of_tokens ? "tokens/s" : "samples/s"), essential(figures(name_of(training)))};
   if (priced) columns.push_back(figures(training.is_whole() || !training.unit.empty() ? "cost" : "cost of an epoch"));
-  const bool powered =
-      std::any_of(outcomes.begin(), outcomes.end(), [](const StudyOutcome& each) { return each.best && each.best->power; });
-  const bool emits = powered && std::any_of(outcomes.begin(), outcomes.end(), [](const StudyOutcome& each) {
+  const bool powered = std::ranges::any_of(outcomes, [](const StudyOutcome& each) { return each.best && each.best->power; });
+  const bool emits = powered && std::ranges::any_of(outcomes, [](const StudyOutcome& each) {
                        return each.best && each.study->assumptions().carbon;
                      });
   if (powered) columns.push_back(figures("kWh"));
@@ -209,7 +206,7 @@ Table defaults_table(const Outcomes& outcomes, const Labels& labels) {
     if (!each.study) continue;
     columns.push_back(prose(labels.of(each)));
     for (const Default& one : each.defaults) {
-      if (std::find(options.begin(), options.end(), one.option) == options.end()) options.push_back(one.option);
+      if (!contains(options, one.option)) options.push_back(one.option);
     }
   }
   Table table(std::move(columns));
@@ -217,8 +214,7 @@ Table defaults_table(const Outcomes& outcomes, const Labels& labels) {
     std::vector<std::string> row{option};
     for (const StudyOutcome& each : outcomes) {
       if (!each.study) continue;
-      const auto found =
-          std::find_if(each.defaults.begin(), each.defaults.end(), [&](const Default& one) { return one.option == option; });
+      const auto found = std::ranges::find_if(each.defaults, [&](const Default& one) { return one.option == option; });
       row.push_back(found == each.defaults.end() ? "-" : found->value);
     }
     table.add(std::move(row));
@@ -331,25 +327,23 @@ Document document_of(const Outcomes& exact, bool drawn = false) {
   if (drawn) {
     if (Cards cards = cards_of(outcomes, labels); !cards.cards.empty()) document.add(Chart{"", "", std::move(cards)});
   }
-  const auto first = std::find_if(outcomes.begin(), outcomes.end(), answered);
+  const auto first = std::ranges::find_if(outcomes, answered);
   if (first != outcomes.end()) {
-    const bool all_processors = std::all_of(outcomes.begin(), outcomes.end(), [](const StudyOutcome& each) {
-      return !each.study || each.study->machine().device.is_processor;
-    });
+    const bool all_processors = std::ranges::all_of(
+        outcomes, [](const StudyOutcome& each) { return !each.study || each.study->machine().device.is_processor; });
     const auto batch_text = [&](const StudyOutcome& each) {
       return fmt::format("{}, global batch {}", count_text(each.gpus, all_processors ? "processor" : "GPU"),
                          with_thousands(each.global_batch));
     };
-    const bool differ = std::any_of(outcomes.begin(), outcomes.end(), [&](const StudyOutcome& each) {
-      return answered(each) && batch_text(each) != batch_text(*first);
-    });
+    const bool differ = std::ranges::any_of(
+        outcomes, [&](const StudyOutcome& each) { return answered(each) && batch_text(each) != batch_text(*first); });
     if (!differ) document.line(batch_text(*first));
     for (const StudyOutcome& each : outcomes) {
       if (differ && answered(each)) document.line(fmt::format("{}: {}", labels.of(each), batch_text(each)));
     }
   }
   add_table("Best plan of each", plans_table(outcomes, labels));
-  if (drawn && std::any_of(outcomes.begin(), outcomes.end(), [](const StudyOutcome& each) { return each.best.has_value(); }))
+  if (drawn && std::ranges::any_of(outcomes, [](const StudyOutcome& each) { return each.best.has_value(); }))
     document.add(bars_of(outcomes, labels));
   if (const std::string prices = missing_prices_text(outcomes); !prices.empty()) document.line(prices, 2);
   if (const std::string years = price_years_text(outcomes); !years.empty()) document.line(years, 2);
@@ -446,9 +440,8 @@ Fields<StudyOutcome> outcome_fields(const Outcomes& outcomes) {
   csv_if("efficiency", timed, [](const Row& each) { return each.best->efficiency; });
   csv_if("total_bytes", timed, [](const Row& each) { return each.best->memory.total().value(); });
   csv_if("device_memory_bytes", studied, [](const Row& each) { return each.study->device_memory().value(); });
-  const auto text_or_null = [](const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); };
-  fields.add("problem", [text_or_null](const Row& each) { return text_or_null(each.problem); });
-  fields.add_json("hint", [text_or_null](const Row& each) { return text_or_null(each.hint); });
+  fields.add("problem", [](const Row& each) { return or_null(each.problem); });
+  fields.add_json("hint", [](const Row& each) { return or_null(each.hint); });
   fields.add_json("inputs", inputs_json);
   return fields;
 }
@@ -463,7 +456,7 @@ Json report_json(const Outcomes& outcomes) {
 }  // namespace
 
 Report compare_studies(Outcomes outcomes) {
-  if (std::none_of(outcomes.begin(), outcomes.end(), answered)) throw Error(outcomes.front().problem, outcomes.front().hint);
+  if (std::ranges::none_of(outcomes, answered)) throw Error(outcomes.front().problem, outcomes.front().hint);
   const auto shared = std::make_shared<Outcomes>(std::move(outcomes));
   Report report;
   report.document = document_of(*shared);

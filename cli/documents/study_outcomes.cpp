@@ -50,8 +50,8 @@ std::vector<const StudyOutcome*> ranked(const Outcomes& outcomes) {
     if (has_plan(each)) order.push_back(&each);
   }
   if (!comparable(outcomes)) return order;
-  std::stable_sort(order.begin(), order.end(),
-                   [](const StudyOutcome* a, const StudyOutcome* b) { return figure_of(*a) < figure_of(*b); });
+  std::ranges::stable_sort(order,
+                           [](const StudyOutcome* a, const StudyOutcome* b) { return figure_of(*a) < figure_of(*b); });
   return order;
 }
 

@@ -10,6 +10,7 @@
 #include "calibration/inputs/study.hpp"
 #include "cli/options/study_options.hpp"
 #include "cli/options/train_tokens.hpp"
+#include "cli/report/report.hpp"
 #include "estimator/search/search.hpp"
 
 namespace ddl {
@@ -35,7 +36,6 @@ struct StudyOutcome {
   }
 };
 
-/// Whether the study has a plan that fits.
 [[nodiscard]] inline bool has_plan(const StudyOutcome& outcome) { return outcome.best && outcome.best->feasible(); }
 
 using Outcomes = std::vector<StudyOutcome>;
@@ -60,5 +60,9 @@ class Labels {
 [[nodiscard]] bool comparable(const Outcomes& outcomes);
 /// Returns the outcomes with a plan that fits, best first. Equally good outcomes keep the order of the request.
 [[nodiscard]] std::vector<const StudyOutcome*> ranked(const Outcomes& outcomes);
+
+/// Reports the best plans of several studies side by side, in the order of the request. If no study
+/// has an answer, throws the first study's Error.
+[[nodiscard]] Report compare_studies(Outcomes outcomes);
 
 }  // namespace ddl

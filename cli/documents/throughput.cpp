@@ -13,16 +13,6 @@
 namespace ddl {
 namespace {
 
-/// The throughput of one device.
-struct Rate {
-  std::string_view of;
-  double per_device = 0;
-};
-Rate rate_of(const Throughput& throughput, const Plan& plan) {
-  const double all = throughput.tokens.value_or(throughput.samples);
-  return {throughput.tokens ? "tokens/s" : "samples/s", all / static_cast<double>(plan.mesh.devices())};
-}
-
 std::string share_in_brackets(std::string_view name, const std::optional<double>& share) {
   return share ? fmt::format(" ({} {})", name, share_text(*share)) : std::string();
 }
@@ -39,11 +29,16 @@ std::string throughput_in_short(const Throughput& throughput) {
   return throughput.model_share ? fmt::format("{}, MFU {}", rate, share_text(*throughput.model_share)) : rate;
 }
 
+std::string device_rate_text(const Throughput& throughput, const Plan& plan, const Device& device) {
+  const double all = throughput.tokens.value_or(throughput.samples);
+  return fmt::format("{} {} per {}", rate_text(all / static_cast<double>(plan.mesh.devices())),
+                     throughput.tokens ? "tokens/s" : "samples/s", device_noun(device));
+}
+
 std::string throughput_text(const Throughput& throughput, const Plan& plan, const Device& device) {
-  const Rate rate = rate_of(throughput, plan);
-  return fmt::format("{} {} per {}, model {}{}, hardware {}{}", rate_text(rate.per_device), rate.of, device_noun(device),
-                     humanize(throughput.model), share_in_brackets("MFU", throughput.model_share),
-                     humanize(throughput.hardware), share_in_brackets("HFU", throughput.hardware_share));
+  return fmt::format("{}, model {}{}, hardware {}{}", device_rate_text(throughput, plan, device), humanize(throughput.model),
+                     share_in_brackets("MFU", throughput.model_share), humanize(throughput.hardware),
+                     share_in_brackets("HFU", throughput.hardware_share));
 }
 
 std::string mfu_text(const std::optional<Throughput>& throughput) {

@@ -14,6 +14,8 @@ namespace ddl {
 
 /// Summarizes the throughput: `39,700 tokens/s, MFU 48 %`. Models without sequences have samples instead of tokens.
 [[nodiscard]] std::string throughput_in_short(const Throughput& throughput);
+/// Returns the rate of one device: `620 tokens/s per GPU`.
+[[nodiscard]] std::string device_rate_text(const Throughput& throughput, const Plan& plan, const Device& device);
 /// Returns the throughput per device: `620 tokens/s per GPU, model 150 TFLOP/s (MFU 48 %), hardware 156 TFLOP/s (HFU 50 %)`.
 [[nodiscard]] std::string throughput_text(const Throughput& throughput, const Plan& plan, const Device& device);
 /// Returns the MFU: `48 %`, or `-` if the device's peak is unknown.

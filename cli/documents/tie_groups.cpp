@@ -8,6 +8,7 @@
 
 #include "cli/documents/intervals.hpp"
 #include "cli/report/figures.hpp"
+#include "core/find.hpp"
 
 namespace ddl {
 
@@ -29,9 +30,7 @@ std::size_t RankedRows::row_of(std::size_t position) const {
 }
 
 const TieGroup* RankedRows::group_of(std::size_t row) const {
-  const auto found = std::find_if(groups.begin(), groups.end(),
-                                  [&](const TieGroup& each) { return each.first <= row && row <= each.last; });
-  return found == groups.end() ? nullptr : &*found;
+  return find_where(groups, [&](const TieGroup& each) { return each.first <= row && row <= each.last; });
 }
 
 RankedRows ranked_rows(const std::vector<Estimate>& ranked, Objective objective, bool allow_risk,
@@ -42,7 +41,7 @@ RankedRows ranked_rows(const std::vector<Estimate>& ranked, Objective objective,
   std::iota(rows.order.begin(), rows.order.end(), std::size_t{0});
   const auto verdict_of = [&](std::size_t at) { return allow_risk ? Verdict::fits : ranked[at].verdict; };
   // On equal devices, the cost is proportional to the time.
-  std::stable_sort(rows.order.begin(), rows.order.end(), [&](std::size_t a, std::size_t b) {
+  std::ranges::stable_sort(rows.order, [&](std::size_t a, std::size_t b) {
     if (verdict_of(a) != verdict_of(b)) return verdict_of(a) < verdict_of(b);
     // Plans by energy are in their order already.
     if (objective == Objective::energy) return a < b;
@@ -62,7 +61,7 @@ RankedRows ranked_rows(const std::vector<Estimate>& ranked, Objective objective,
 }
 
 std::vector<std::string> row_numbers(const RankedRows& rows) {
-  const bool ties = std::any_of(rows.groups.begin(), rows.groups.end(), [](const TieGroup& each) { return each.is_tie(); });
+  const bool ties = std::ranges::any_of(rows.groups, [](const TieGroup& each) { return each.is_tie(); });
   const bool has_star = rows.recommended > 0 && rows.recommended < rows.order.size();
   const std::size_t width = std::to_string(rows.order.size()).size() + (has_star ? 1 : 0);
   std::vector<std::string> numbers;
@@ -78,8 +77,7 @@ std::vector<std::string> row_numbers(const RankedRows& rows) {
 }
 
 std::string ties_text(const RankedRows& rows) {
-  const auto tied =
-      std::count_if(rows.groups.begin(), rows.groups.end(), [](const TieGroup& each) { return each.is_tie(); });
+  const auto tied = std::ranges::count_if(rows.groups, [](const TieGroup& each) { return each.is_tie(); });
   std::vector<std::string> ranges;
   for (const TieGroup& each : rows.groups) {
     if (!each.is_tie()) continue;

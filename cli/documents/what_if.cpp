@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/options/plan_notation.hpp"
-#include "cli/report/figures.hpp"
 #include "cli/sentences/activities.hpp"
 #include "core/units.hpp"
 #include "estimator/explain/findings.hpp"
@@ -25,8 +24,7 @@ std::string change_text(Seconds now, Seconds then) {
 /// Returns whether a plan has a step: it is possible, or lacks only memory.
 bool has_step(const Estimate& estimate) {
   return estimate.time.step_time() > Seconds{} &&
-         std::all_of(estimate.limits.begin(), estimate.limits.end(),
-                     [](const Limit& limit) { return limit.kind == Limit::Kind::memory; });
+         std::ranges::all_of(estimate.limits, [](const Limit& limit) { return limit.kind == Limit::Kind::memory; });
 }
 
 }  // namespace
@@ -35,7 +33,7 @@ SupposedOutcome supposed_outcome(std::string change, const Plan& plan, const Stu
   SupposedOutcome outcome{.change = std::move(change), .same = estimator.estimate(plan), .bound = {}};
   if (!outcome.same.feasible()) return outcome;
   const std::vector<Finding> findings = findings_of(supposed.job(), outcome.same);
-  const auto bound = std::find_if(findings.begin(), findings.end(), [](const Finding& each) { return each.bounds; });
+  const auto bound = std::ranges::find_if(findings, [](const Finding& each) { return each.bounds; });
   if (bound != findings.end()) outcome.bound = doing_phrase(bound->kind);
   return outcome;
 }
@@ -62,7 +60,7 @@ std::optional<Card> what_if_card(const Estimate& now, const std::vector<Supposed
 
 void add_what_if(Document& document, const Estimate& now, const std::vector<SupposedOutcome>& cases) {
   if (cases.empty()) return;
-  const bool is_searched = std::any_of(cases.begin(), cases.end(), [](const SupposedOutcome& each) { return each.best; });
+  const bool is_searched = std::ranges::any_of(cases, [](const SupposedOutcome& each) { return each.best.has_value(); });
   document.section("What if");
   std::vector<Column> columns{essential(words("change")), essential(figures("step")), essential(figures("change")),
                               words("bound by")};
@@ -96,7 +94,7 @@ nlohmann::ordered_json what_if_to_json(const Estimate& now, const std::vector<Su
     one["fits"] = each.same.feasible();
     one["step_s"] = is_possible ? Json(each.same.time.step_time().value()) : Json(nullptr);
     one["ratio"] = is_possible ? Json(each.same.time.step_time() / now.time.step_time()) : Json(nullptr);
-    one["bound_by"] = each.bound.empty() ? Json(nullptr) : Json(each.bound);
+    one["bound_by"] = or_null(each.bound);
     one["best_plan"] = each.best ? Json(plan_word(each.best->plan)) : Json(nullptr);
     one["best_step_s"] = each.best ? Json(each.best->time.step_time().value()) : Json(nullptr);
     all.push_back(std::move(one));

@@ -6,7 +6,6 @@
 namespace ddl {
 namespace {
 
-/// Quotes a text for a shell, with single quotes.
 std::string bash_quoted(std::string_view text) {
   std::string out = "'";
   for (const char c : text) {

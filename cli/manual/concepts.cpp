@@ -1,8 +1,8 @@
-#include "cli/manual/concepts.hpp"
-
 #include <algorithm>
 #include <array>
 #include <string>
+
+#include "cli/manual/word_help.hpp"
 
 namespace ddl {
 namespace {

@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
 #include <optional>
 #include <string_view>
 
@@ -12,8 +10,8 @@
 #include "cli/manual/help_writer.hpp"
 #include "cli/manual/manual.hpp"
 #include "cli/manual/option_groups.hpp"
-#include "cli/manual/topics.hpp"
 #include "cli/manual/word_help.hpp"
+#include "cli/report/formats/page.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
@@ -66,8 +64,7 @@ std::string_view first_clause(std::string_view text) { return text.substr(0, tex
 const CommandDescription& command_named(const CommandDescription& program, const std::vector<std::string>& path) {
   const CommandDescription* at = &program;
   for (const std::string& name : path) {
-    const auto found = std::find_if(at->commands.begin(), at->commands.end(),
-                                    [&](const CommandDescription& each) { return each.name == name; });
+    const auto found = std::ranges::find_if(at->commands, [&](const CommandDescription& each) { return each.name == name; });
     if (found == at->commands.end()) {
       std::vector<std::string> known;
       for (const CommandDescription& each : at->commands) known.push_back(each.name);
@@ -85,11 +82,8 @@ std::size_t help_width() {
   std::size_t width = usual;
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
     width = size.ws_col;
-  } else if (const char* const text = std::getenv("COLUMNS"); text != nullptr) {
-    std::size_t columns = 0;
-    const std::string_view said = text;
-    const auto [end, problem] = std::from_chars(said.data(), said.data() + said.size(), columns);
-    if (problem == std::errc{} && end == said.data() + said.size() && columns > 0) width = columns;
+  } else if (const std::size_t said = columns_said(); said > 0) {
+    width = said;
   }
   return std::clamp(width, least, most);
 }
@@ -158,7 +152,7 @@ std::string help_text(const CommandDescription& command, HelpForm form, std::siz
 
 std::string help_asked_for(const CommandDescription& program, const std::vector<std::string>& path) {
   const auto is_command = [&](const CommandDescription& each) { return each.name == path.front(); };
-  if (!path.empty() && std::none_of(program.commands.begin(), program.commands.end(), is_command)) {
+  if (!path.empty() && std::ranges::none_of(program.commands, is_command)) {
     const std::string term = fmt::format("{}", fmt::join(path, " "));
     if (const std::optional<std::string> about = help_about(program, term, help_width())) return *about;
     throw unknown_term(program, term);

@@ -14,7 +14,7 @@ constexpr std::array<std::string_view, 20> usual_options{
     "objective", "train-tokens", "deadline", "budget",       "price", "top",       "save-dir", "format", "output", "help"};
 
 bool has_name(const OptionDescription& option, std::string_view name) {
-  return std::any_of(option.names.begin(), option.names.end(), [&](const std::string& each) {
+  return std::ranges::any_of(option.names, [&](const std::string& each) {
     return each.size() == name.size() + 2 && each.starts_with("--") && each.ends_with(name);
   });
 }
@@ -52,8 +52,8 @@ std::span<const OptionGroup> option_groups() {
         {"Output",
          {"save-dir", "overwrite", "save-job", "format", "output", "wide", "color", "ascii", "quiet", "help", "help-all"}},
     };
-    const auto fixes = std::find_if(made.begin(), made.end(),
-                                    [](const OptionGroup& each) { return each.heading == "Choices of the plan"; });
+    const auto fixes =
+        std::ranges::find_if(made, [](const OptionGroup& each) { return each.heading == "Choices of the plan"; });
     for (const PlanChoiceRow& row : plan_choices()) fixes->options.push_back(row.option);
     return made;
   }();
@@ -62,8 +62,7 @@ std::span<const OptionGroup> option_groups() {
 
 std::string_view heading_of(const OptionDescription& option) {
   for (const OptionGroup& group : option_groups()) {
-    const bool has = std::any_of(group.options.begin(), group.options.end(),
-                                 [&](std::string_view name) { return has_name(option, name); });
+    const bool has = std::ranges::any_of(group.options, [&](std::string_view name) { return has_name(option, name); });
     if (has) return group.heading;
   }
   return {};
@@ -80,8 +79,7 @@ std::vector<const OptionDescription*> options_of(const OptionGroup& group, const
 }
 
 bool is_usual(const OptionDescription& option) {
-  return std::any_of(usual_options.begin(), usual_options.end(),
-                     [&](std::string_view name) { return has_name(option, name); });
+  return std::ranges::any_of(usual_options, [&](std::string_view name) { return has_name(option, name); });
 }
 
 }  // namespace ddl

@@ -1,8 +1,7 @@
-#include "cli/manual/synonyms.hpp"
-
 #include <algorithm>
 #include <array>
 
+#include "cli/manual/word_help.hpp"
 #include "core/lower_case.hpp"
 
 namespace ddl {
@@ -171,7 +170,7 @@ std::span<const Synonym> synonyms() { return synonym_table; }
 std::string plain_word(std::string_view typed) {
   typed.remove_prefix(std::min(typed.find_first_not_of('-'), typed.size()));
   std::string word = lower_case(typed);
-  std::replace(word.begin(), word.end(), '_', '-');
+  std::ranges::replace(word, '_', '-');
   return word;
 }
 

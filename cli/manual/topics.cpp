@@ -1,6 +1,6 @@
-#include "cli/manual/topics.hpp"
-
 #include <array>
+
+#include "cli/manual/word_help.hpp"
 
 namespace ddl {
 namespace {

@@ -8,11 +8,9 @@
 
 #include "calibration/inputs/machine_names.hpp"
 #include "calibration/inputs/software_file.hpp"
-#include "cli/manual/concepts.hpp"
 #include "cli/manual/help_writer.hpp"
 #include "cli/manual/manual.hpp"
-#include "cli/manual/synonyms.hpp"
-#include "cli/manual/topics.hpp"
+#include "core/find.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 #include "model_zoo/files/bundled_name.hpp"
@@ -24,7 +22,7 @@ namespace {
 /// Returns a term as it is in tables: `Batch size` is `batch-size`.
 std::string plain_term(std::string_view term) {
   std::string plain = plain_word(term);
-  std::replace(plain.begin(), plain.end(), ' ', '-');
+  std::ranges::replace(plain, ' ', '-');
   return plain;
 }
 
@@ -60,7 +58,7 @@ std::vector<std::string> answers(const std::string& plain) {
   std::vector<std::string_view> hints;
   const auto add_hints = [&](const auto& matches) {
     for (const Synonym& each : synonyms()) {
-      if (!matches(each.word) || std::find(hints.begin(), hints.end(), each.hint) != hints.end()) continue;
+      if (!matches(each.word) || contains(hints, each.hint)) continue;
       hints.push_back(each.hint);
       found.push_back(fmt::format("For '{}', {}.", each.word, each.hint));
     }
@@ -80,8 +78,8 @@ std::vector<std::string> bundled_names(const std::string& term) {
   std::vector<std::string> found;
   const std::string key = name_key(term);
   for (const CatalogueEntry& each : model_catalogue()) {
-    const bool is_alias = std::any_of(each.aliases.begin(), each.aliases.end(),
-                                      [&](const std::string& alias) { return name_key(alias) == key; });
+    const bool is_alias =
+        std::ranges::any_of(each.aliases, [&](const std::string& alias) { return name_key(alias) == key; });
     if (name_key(each.name) != key && !is_alias) continue;
     found.push_back(fmt::format("{0} is a bundled model: --model {0}; 'models show {0}' prints it.", each.name));
   }
@@ -111,18 +109,17 @@ std::vector<MentionedOption> mentioned_options(const CommandDescription& program
       const auto is_name = [&](const std::string& name) { return plain_word(name) == plain; };
       const auto has_term = [&](const std::string& name) { return mentions(plain_word(name), plain); };
       const std::string clause(first_clause(option.text));
-      const int rank = std::any_of(option.names.begin(), option.names.end(), is_name)    ? 0
-                       : std::any_of(option.names.begin(), option.names.end(), has_term) ? 1
-                       : mentions(plain_word(clause), plain)                             ? 2
-                       : mentions(plain_word(option.text), plain)                        ? 3
-                                                                                         : 4;
+      const int rank = std::ranges::any_of(option.names, is_name)    ? 0
+                       : std::ranges::any_of(option.names, has_term) ? 1
+                       : mentions(plain_word(clause), plain)         ? 2
+                       : mentions(plain_word(option.text), plain)    ? 3
+                                                                     : 4;
       if (rank > 3) continue;
-      const auto long_name = std::find_if(option.names.begin(), option.names.end(),
-                                          [](const std::string& name) { return name.starts_with("--"); });
+      const auto long_name =
+          std::ranges::find_if(option.names, [](const std::string& name) { return name.starts_with("--"); });
       const std::string& name = long_name == option.names.end() ? option.names.front() : *long_name;
       const std::string path = command.path == program.path ? command.path : command.path.substr(program.path.size() + 1);
-      const auto known =
-          std::find_if(found.begin(), found.end(), [&](const MentionedOption& each) { return each.name == name; });
+      const auto known = std::ranges::find_if(found, [&](const MentionedOption& each) { return each.name == name; });
       if (known == found.end()) {
         found.push_back({name, clause, {path}, rank});
       } else {
@@ -131,8 +128,7 @@ std::vector<MentionedOption> mentioned_options(const CommandDescription& program
       }
     }
   });
-  std::stable_sort(found.begin(), found.end(),
-                   [](const MentionedOption& a, const MentionedOption& b) { return a.rank < b.rank; });
+  std::ranges::stable_sort(found, [](const MentionedOption& a, const MentionedOption& b) { return a.rank < b.rank; });
   return found;
 }
 

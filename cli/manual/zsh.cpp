@@ -24,8 +24,8 @@ std::string zsh_text(std::string_view text) {
 
 std::string function_name(const CommandDescription& command) {
   std::string name = "_" + command.path;
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return c == ' ' || c == '-'; }, '_');
+  std::ranges::replace_if(
+      name, [](char c) { return c == ' ' || c == '-'; }, '_');
   return name;
 }
 

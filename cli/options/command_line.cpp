@@ -11,6 +11,7 @@
 #include "cli/options/argument_name.hpp"
 #include "cli/options/usage_error.hpp"
 #include "core/error.hpp"
+#include "core/find.hpp"
 
 namespace ddl {
 
@@ -30,7 +31,10 @@ Option Option::take_all() const { return {*option_->take_all(), *declarations_};
 Option Option::one_value_each() const { return {*option_->allow_extra_args(false), *declarations_}; }
 Option Option::capture_default_str() const { return {*option_->capture_default_str(), *declarations_}; }
 Option Option::default_str(const std::string& text) const { return {*option_->default_str(text), *declarations_}; }
-Option Option::type_name(const std::string& name) const { return {*option_->type_name(name), *declarations_}; }
+Option Option::type_name(const std::string& name) const {
+  if (!name.empty()) option_->type_name(name);
+  return *this;
+}
 Option Option::description(const std::string& text) const { return {*option_->description(text), *declarations_}; }
 
 Option Option::words(const std::function<std::vector<std::string>()>& words) const {
@@ -58,17 +62,25 @@ void Command::require_subcommand() const { command_->require_subcommand(1); }
 
 void Command::allow_subcommand() const { command_->require_subcommand(0, 1); }
 
-Option Command::add_option(const std::string& name, std::string& into, const std::string& description) const {
-  return {*command_->add_option(parser_name(name), into, description), *declarations_};
+Option Command::add_option(const std::string& name, std::string& into, const std::string& description,
+                           const std::string& type) const {
+  return Option(*command_->add_option(parser_name(name), into, description), *declarations_).type_name(type);
 }
 
-Option Command::add_option(const std::string& name, std::vector<std::string>& into, const std::string& description) const {
-  return {*command_->add_option(parser_name(name), into, description), *declarations_};
+Option Command::add_option(const std::string& name, std::vector<std::string>& into, const std::string& description,
+                           const std::string& type) const {
+  return Option(*command_->add_option(parser_name(name), into, description), *declarations_).type_name(type);
+}
+
+Option Command::add_repeated(const std::string& name, std::vector<std::string>& into, const std::string& description,
+                             const std::string& type) const {
+  return add_option(name, into, description, type).take_all().one_value_each();
 }
 
 Option Command::add_option_function(const std::string& name, const std::function<void(const std::string&)>& read,
-                                    const std::string& description) const {
-  return {*command_->add_option_function<std::string>(parser_name(name), read, description), *declarations_};
+                                    const std::string& description, const std::string& type) const {
+  CLI::Option* const option = command_->add_option_function<std::string>(parser_name(name), read, description);
+  return Option(*option, *declarations_).type_name(type);
 }
 
 Option Command::add_switch(const std::string& name, bool& into, const std::string& description) const {
@@ -116,7 +128,7 @@ std::string placeholder_of(const OptionDescription& option) {
   if (option.is_file) return "NAME";
   if (!all.empty()) return all.size() <= most_letters ? all : "NAME";
   const auto is_long = [](const std::string& each) { return each.starts_with("--"); };
-  const auto first = std::find_if(option.names.begin(), option.names.end(), is_long);
+  const auto first = std::ranges::find_if(option.names, is_long);
   std::string name = first == option.names.end() ? option.names.front() : *first;
   name = name.substr(name.rfind('-') + 1);
   for (char& c : name) {
@@ -185,7 +197,7 @@ CommandDescription CommandLine::describe() const { return described(*program_, "
 
 std::optional<std::string> CommandLine::parse(std::vector<std::string> words) {
   if (!words.empty() && words.front() == "help") return help_asked_for(describe(), {words.begin() + 1, words.end()});
-  const auto has_word = [&](const char* word) { return std::find(words.begin(), words.end(), word) != words.end(); };
+  const auto has_word = [&](const char* word) { return contains(words, word); };
   const HelpForm form = has_word("--help-all") ? HelpForm::all : has_word("--help") ? HelpForm::whole : HelpForm::brief;
   std::reverse(words.begin(), words.end());  // the parser requires the words in reverse order
   try {

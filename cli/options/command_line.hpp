@@ -51,17 +51,20 @@ class Command {
   [[nodiscard]] Command add_subcommand(const std::string& name, const std::string& description) const;
   /// Sets the examples in the command's help.
   void examples(std::vector<Example> examples) const;
-  /// Declares that a subcommand is required.
   void require_subcommand() const;
-  /// Declares that a subcommand is optional.
   void allow_subcommand() const;
   /// Adds an option (a name with dashes), or an argument (a name without dashes). `into` must live
-  /// as long as the CommandLine.
-  Option add_option(const std::string& name, std::string& into, const std::string& description) const;
-  Option add_option(const std::string& name, std::vector<std::string>& into, const std::string& description) const;
+  /// as long as the CommandLine. `type`: the name of the value in help; default: see placeholder_of.
+  Option add_option(const std::string& name, std::string& into, const std::string& description,
+                    const std::string& type = {}) const;
+  Option add_option(const std::string& name, std::vector<std::string>& into, const std::string& description,
+                    const std::string& type = {}) const;
+  /// Adds an option that may be given several times, each time with one value.
+  Option add_repeated(const std::string& name, std::vector<std::string>& into, const std::string& description,
+                      const std::string& type = {}) const;
   /// Adds an option. Its value is passed to `read`, which may throw Error.
   Option add_option_function(const std::string& name, const std::function<void(const std::string&)>& read,
-                             const std::string& description) const;
+                             const std::string& description, const std::string& type = {}) const;
   /// Adds an option without a value. `into` becomes true if the option is given.
   Option add_switch(const std::string& name, bool& into, const std::string& description) const;
   /// Adds an option without a value. `given` is called if the option is given.
@@ -72,7 +75,6 @@ class Command {
   void callback(const std::function<void()>& call) const;
   /// Returns how many times the option was given.
   [[nodiscard]] std::size_t count(const std::string& name) const;
-  /// Whether a subcommand was chosen.
   [[nodiscard]] bool has_chosen_subcommand() const;
 
  private:

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/options/option_value.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 
@@ -25,7 +26,7 @@ std::optional<Money> parse_money(std::string_view text, UnitProblem& problem) {
   skip_blanks();
   // A currency has three capital letters, as in ISO 4217. An M alone, or an M before a currency, means a million.
   const auto is_currency = [](std::string_view word) {
-    return word.size() == 3 && std::all_of(word.begin(), word.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+    return word.size() == 3 && std::ranges::all_of(word, [](char c) { return c >= 'A' && c <= 'Z'; });
   };
   if (!is_currency(unit) && (unit.starts_with('k') || unit.starts_with('K') || unit.starts_with('M'))) {
     money.amount *= unit.front() == 'M' ? 1e6 : 1e3;
@@ -44,44 +45,27 @@ std::optional<Money> parse_money(std::string_view text, UnitProblem& problem) {
 constexpr Seconds least_measured{1e-9}, most_measured{1e9};
 
 void add_measured_step(const Command& command, std::optional<Seconds>& measured) {
-  command
-      .add_option_function(
-          "--measured",
-          [&measured](const std::string& text) {
-            constexpr const char* hint = "write for example 3.1s or 850ms";
-            UnitProblem problem;
-            measured = parse_quantity<Seconds>(text, problem);
-            if (!measured) throw Error("--measured: " + problem.message, hint);
-            // This form of the condition is false for NaN, so NaN is refused.
-            const bool within = *measured >= least_measured && *measured <= most_measured;
-            if (!within) throw Error(fmt::format("--measured: {} is not from 1 ns to 1e9 s", quote(text)), hint);
-          },
-          "time of a step that you measured, such as 3.1s; says whether it is as predicted, and what would explain it")
-      .type_name("TIME");
+  const auto parse = [](const std::string& text, UnitProblem& problem) -> std::optional<Seconds> {
+    const auto time = parse_quantity<Seconds>(text, problem);
+    // This form of the condition is false for NaN, so NaN is refused.
+    if (!time || (*time >= least_measured && *time <= most_measured)) return time;
+    problem.message = fmt::format("{} is not from 1 ns to 1e9 s", quote(text));
+    return std::nullopt;
+  };
+  add_parsed(command, "--measured", measured, parse, "write for example 3.1s or 850ms", "TIME",
+             "time of a step that you measured, such as 3.1s; says whether it is as predicted, and what would explain it");
 }
 
 void add_goal_options(const Command& command, Goals& goals) {
-  command
-      .add_option_function(
-          "--budget",
-          [&goals](const std::string& text) {
-            UnitProblem problem;
-            goals.budget = parse_money(text, problem);
-            if (!goals.budget) throw Error("--budget: " + problem.message, problem.hint);
-          },
-          "maximum cost of the whole training, such as 10kUSD")
-      .type_name("MONEY");
-  command
-      .add_option_function(
-          "--deadline",
-          [&goals](const std::string& text) {
-            UnitProblem problem;
-            goals.deadline = parse_quantity<Seconds>(text, problem);
-            if (!goals.deadline) throw Error("--deadline: " + problem.message, "write for example 7d, 36h or 90min");
-            if (goals.deadline->value() <= 0) throw Error("--deadline must be positive", "write for example 7d or 36h");
-          },
-          "maximum time of the whole training, such as 7d or 36h")
-      .type_name("TIME");
+  add_parsed(command, "--budget", goals.budget, parse_money, "", "MONEY",
+             "maximum cost of the whole training, such as 10kUSD");
+  const auto parse = [](const std::string& text, UnitProblem& problem) {
+    const auto time = parse_quantity<Seconds>(text, problem);
+    if (time && time->value() <= 0) throw Error("--deadline must be positive", "write for example 7d or 36h");
+    return time;
+  };
+  add_parsed(command, "--deadline", goals.deadline, parse, "write for example 7d, 36h or 90min", "TIME",
+             "maximum time of the whole training, such as 7d or 36h");
 }
 
 }  // namespace ddl

@@ -30,7 +30,6 @@ inline constexpr double most_budget = 1'000'000'000'000'000;
 /// the text is invalid, or if the amount is not from 0.01 to most_budget.
 [[nodiscard]] std::optional<Money> parse_money(std::string_view text, UnitProblem& problem);
 
-/// Adds --measured.
 void add_measured_step(const Command& command, std::optional<Seconds>& measured);
 /// Adds --budget and --deadline.
 void add_goal_options(const Command& command, Goals& goals);

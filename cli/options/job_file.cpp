@@ -1,6 +1,5 @@
 #include "cli/options/job_file.hpp"
 
-#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <string_view>
@@ -20,6 +19,7 @@
 #include "cli/options/study_options.hpp"
 #include "core/error.hpp"
 #include "core/file_format.hpp"
+#include "core/find.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 #include "estimator/choices/plan_choice.hpp"
@@ -423,7 +423,7 @@ JobFile job_of(const Study& study, const Plan& plan, const std::string& folder) 
   spec.settings.for_each([&](const SettingRow& row, const SettingValue& value) {
     const bool is_option = value.origin == SettingOrigin::option;
     const bool counts = row.counts == nullptr || row.counts(study.job().facts, plan);
-    const bool has_effect = std::find(without_effect.begin(), without_effect.end(), row.key) == without_effect.end();
+    const bool has_effect = !contains(without_effect, row.key);
     if (is_option ? counts : has_effect) with_effect.set(row, value);
   });
   job.settings = with_effect.said_by(SettingOrigin::job);

@@ -13,17 +13,12 @@
 #include "core/error.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
+#include "core/words.hpp"
 
 namespace ddl {
 namespace {
 
 constexpr const char* layers_example = "write for example --layers 'fc*: filter=32'";
-
-std::string_view stripped_part(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
 
 bool is_in_block(std::string_view layer, std::string_view block) {
   return layer.size() > block.size() && layer.starts_with(block) && layer[block.size()] == '.';
@@ -133,8 +128,7 @@ void each_recompute_segment(const Plan& plan, const Model& model, const Take& ta
 
 /// Refuses a value of --layers without degrees for tables.
 void expect_degrees(std::string_view way, const std::vector<int>& layers, std::string_view value, const ModelFacts& facts) {
-  const bool any =
-      std::any_of(layers.begin(), layers.end(), [&](int each) { return facts.is_of_table(static_cast<std::size_t>(each)); });
+  const bool any = std::ranges::any_of(layers, [&](int each) { return facts.is_of_table(static_cast<std::size_t>(each)); });
   if (!any || way.find('=') != std::string_view::npos) return;
   throw Error(fmt::format("--layers {}: {} is neither a way to hold tables nor degrees", quote(value), quote(way)),
               fmt::format("write one of {}, or degrees as in 'fc*: filter=32'", fmt::join(enum_names<Tables>, ", ")));
@@ -169,7 +163,7 @@ std::optional<bool> recompute_said(std::string_view way) {
 
 /// Recomputes blocks as values of --layers say. `said`: by layer; a block is as the last of its layers that a value names.
 void recompute_blocks_of(const std::vector<std::optional<bool>>& said, const Model& model, Plan& plan) {
-  if (std::none_of(said.begin(), said.end(), [](const std::optional<bool>& each) { return each.has_value(); })) return;
+  if (std::ranges::none_of(said, [](const std::optional<bool>& each) { return each.has_value(); })) return;
   if (plan.recompute == Recompute::selective)
     throw Error("--layers recomputes or keeps blocks, but the plan has selective recomputation",
                 "leave --recompute out, or write --recompute full");
@@ -200,10 +194,10 @@ void lay_out_layers(const std::vector<std::string>& values, const ModelFacts& fa
   for (const std::string& value : values) {
     const std::size_t colon = value.find(':');
     const std::string_view all(value);
-    if (colon == std::string::npos || stripped_part(all.substr(colon + 1)).empty())
+    if (colon == std::string::npos || trimmed(all.substr(colon + 1), " \t").empty())
       throw Error(fmt::format("--layers {} is not of the form LAYERS: DEGREES", quote(value)), layers_example);
-    const std::string_view way = stripped_part(all.substr(colon + 1));
-    const std::vector<int> layers = layers_matching(stripped_part(all.substr(0, colon)), value, model);
+    const std::string_view way = trimmed(all.substr(colon + 1), " \t");
+    const std::vector<int> layers = layers_matching(trimmed(all.substr(0, colon), " \t"), value, model);
     if (const std::optional<bool> recompute = recompute_said(way)) {
       for (const int layer : layers) again[static_cast<std::size_t>(layer)] = recompute;
       continue;
@@ -239,7 +233,7 @@ std::vector<std::string> layer_layouts(const Plan& plan, const ModelFacts& facts
     const std::size_t end =
         i + 1 < plan.segments.size() ? static_cast<std::size_t>(plan.segments[i + 1].first) : model.layers.size();
     std::string degrees = degrees_text(segment.mesh);
-    std::replace(degrees.begin(), degrees.end(), ' ', ',');
+    std::ranges::replace(degrees, ' ', ',');
     values.push_back(fmt::format("{}..{}: {}", model.layers[static_cast<std::size_t>(segment.first)].name,
                                  model.layers[end - 1].name, degrees));
   }

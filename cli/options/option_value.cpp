@@ -2,15 +2,16 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "core/error.hpp"
+#include "core/find.hpp"
 #include "core/lower_case.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
+#include "core/words.hpp"
 
 namespace ddl {
 namespace {
@@ -20,20 +21,17 @@ Option add(const Command& command, const std::string& name, std::optional<Number
            const std::string& description, std::string_view kind, Number example) {
   // If an option has several names, messages contain the first name.
   const auto read = [name = name.substr(0, name.find(',')), &into, low, high, kind, example](const std::string& text) {
-    Number value{};
-    const char* const end = text.data() + text.size();
-    const auto [stop, problem] = std::from_chars(text.data(), end, value);
+    const auto value = number_in<Number>(text);
     // This form of the condition is false for NaN, so NaN is refused.
-    const bool within = value >= low && value <= high;
-    if (problem != std::errc{} || stop != end || !within) {
+    if (!value || !(*value >= low && *value <= high)) {
       const std::string hint = number_hint(name, text);
       throw Error(
           fmt::format("{} is {}, which is not a {} from {} to {}", name, quote(text), kind, low, high),
           hint.empty() ? fmt::format("write it in digits, as in {} {}", name, std::clamp(example, low, high)) : hint);
     }
-    into = value;
+    into = *value;
   };
-  const Option option = command.add_option_function(name, read, description).type_name("NUMBER");
+  const Option option = command.add_option_function(name, read, description, "NUMBER");
   if (into) option.default_str(fmt::format("{}", *into));
   return option;
 }
@@ -63,9 +61,8 @@ constexpr auto choice_hints = std::to_array<ChoiceHint>(
 }  // namespace
 
 void unknown_choice(const std::string& option, const std::string& text, const std::vector<std::string_view>& known) {
-  const auto found = std::find_if(choice_hints.begin(), choice_hints.end(), [&](const ChoiceHint& each) {
-    return each.text == text && std::find(known.begin(), known.end(), each.known) != known.end();
-  });
+  const auto found = std::ranges::find_if(
+      choice_hints, [&](const ChoiceHint& each) { return each.text == text && contains(known, each.known); });
   const bool is_list = text.find(',') != std::string::npos;
   throw Error(fmt::format("{} does not support {}", option, quote(text)),
               found != choice_hints.end() ? std::string(found->hint)
@@ -105,22 +102,65 @@ Option add_tokens(const Command& command, const std::string& name, std::optional
                   const std::string& description) {
   const auto read = [name = name.substr(0, name.find(',')), &into, high](const std::string& text) {
     const bool in_k = text.ends_with('k') || text.ends_with('K');
-    std::int64_t value = 0;
-    const char* const end = text.data() + text.size() - (in_k ? 1 : 0);
-    const auto [stop, problem] = std::from_chars(text.data(), end, value);
+    const std::int64_t value = number_in(std::string_view(text).substr(0, text.size() - (in_k ? 1 : 0))).value_or(0);
     const std::int64_t factor = in_k ? 1024 : 1;
-    if (problem != std::errc{} || stop != end || value < 1 || value > high / factor) {
+    if (value < 1 || value > high / factor) {
       throw Error(fmt::format("{} is {}, which is not a whole number from 1 to {}", name, quote(text), high),
                   fmt::format("write it in digits, as in {0} 4096, or in units of 1,024 tokens, as in {0} 4k", name));
     }
     into = value * factor;
   };
-  return command.add_option_function(name, read, description).type_name("NUMBER");
+  return command.add_option_function(name, read, description, "NUMBER");
 }
 
 Option add_number(const Command& command, const std::string& name, std::optional<double>& into, double low, double high,
                   const std::string& description) {
   return add(command, name, into, low, high, description, "number", 0.5);
+}
+
+std::vector<std::int64_t> parse_number_list(const std::string& option, std::string_view text, std::int64_t low,
+                                            std::int64_t high) {
+  const auto refuse = [&](std::string_view part) {
+    const std::string hint = number_hint(option, part);
+    throw Error(fmt::format("{} is {}, which is not a whole number from {} to {}", option, quote(part), low, high),
+                hint.empty() ? fmt::format("write it in digits, as in {0} 64, {0} 8,16,24 or {0} 8..64", option) : hint);
+  };
+  const auto number = [&](std::string_view part) {
+    const auto value = number_in(part);
+    if (!value || *value < low || *value > high) refuse(part);
+    return *value;
+  };
+  std::vector<std::int64_t> numbers;
+  const auto add = [&](std::int64_t value) {
+    if (contains(numbers, value)) throw Error(fmt::format("{} {} has {} twice", option, quote(text), value), "name it once");
+    if (numbers.size() == most_list_values)
+      throw Error(fmt::format("{} {} has more than {} numbers", option, quote(text), most_list_values), "use fewer");
+    numbers.push_back(value);
+  };
+  for (const std::string& part : comma_separated(text)) {
+    const std::size_t dots = part.find("..");
+    if (dots == std::string::npos) {
+      add(number(part));
+      continue;
+    }
+    const std::int64_t first = number(std::string_view(part).substr(0, dots));
+    const std::int64_t last = number(std::string_view(part).substr(dots + 2));
+    if (last < first)
+      throw Error(fmt::format("{} {} ends before it begins", option, quote(part)), "write the smaller number first");
+    for (std::int64_t value = first; value <= last; value *= 2) {
+      add(value);
+      if (value > last / 2) break;
+    }
+  }
+  return numbers;
+}
+
+Option add_number_list(const Command& command, const std::string& name, std::vector<std::int64_t>& into, std::int64_t low,
+                       std::int64_t high, const std::string& description) {
+  const std::string shown = name.substr(0, name.find(','));
+  return command.add_option_function(
+      name, [shown, &into, low, high](const std::string& text) { into = parse_number_list(shown, text, low, high); },
+      description, "NUMBER[,..]");
 }
 
 }  // namespace ddl

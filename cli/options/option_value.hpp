@@ -4,10 +4,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cli/options/command_line.hpp"
 #include "core/enum_array.hpp"
+#include "core/error.hpp"
+#include "core/units.hpp"
 
 namespace ddl {
 
@@ -34,6 +37,20 @@ template <NamedEnum Enum>
 /// Splits a text at commas. An empty text gives one empty word.
 [[nodiscard]] std::vector<std::string> comma_separated(std::string_view text);
 
+/// Adds an option whose value `parse` reads. If `parse` returns empty and a problem, throws Error, which names the option.
+/// `hint`: replaces the hint of the problem, unless it is empty.
+template <class Value, class Parse>
+Option add_parsed(const Command& command, const std::string& name, Value& into, const Parse& parse, const std::string& hint,
+                  const std::string& type, const std::string& description) {
+  const auto read = [name, &into, parse, hint](const std::string& text) {
+    UnitProblem problem;
+    auto value = parse(text, problem);
+    if (!value) throw Error(name + ": " + problem.message, hint.empty() ? problem.hint : hint);
+    into = *std::move(value);
+  };
+  return command.add_option_function(name, read, description, type);
+}
+
 /// Adds an option that takes a whole number in [low, high], written in digits only. Other values
 /// throw Error, which names the option and the range.
 Option add_whole_number(const Command& command, const std::string& name, std::optional<std::int64_t>& into, std::int64_t low,
@@ -46,5 +63,17 @@ Option add_tokens(const Command& command, const std::string& name, std::optional
 /// Adds an option that takes a finite number in [low, high], with a decimal point and an exponent as in JSON.
 Option add_number(const Command& command, const std::string& name, std::optional<double>& into, double low, double high,
                   const std::string& description);
+
+/// The largest number of values in a list of GPUs or batches.
+inline constexpr std::size_t most_list_values = 64;
+
+/// Parses a list of numbers, `8,16,24`; a range in which each number is twice the previous one, `8..1024`; or both,
+/// `1,8..64`. Returns the numbers in the order of the text. Throws Error that names `option` if the text is invalid, if a
+/// number is not in [low, high] or occurs twice, or if there are more than most_list_values numbers.
+[[nodiscard]] std::vector<std::int64_t> parse_number_list(const std::string& option, std::string_view text, std::int64_t low,
+                                                          std::int64_t high);
+
+Option add_number_list(const Command& command, const std::string& name, std::vector<std::int64_t>& into, std::int64_t low,
+                       std::int64_t high, const std::string& description);
 
 }  // namespace ddl

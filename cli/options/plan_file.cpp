@@ -9,6 +9,7 @@
 #include "calibration/inputs/plan_degrees.hpp"
 #include "cli/report/fields.hpp"
 #include "core/error.hpp"
+#include "core/find.hpp"
 #include "core/json_source.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
@@ -110,7 +111,7 @@ class PlanReader {
     const Json& placement = object_->at("placement");
     std::string names;
     const auto is_text = [](const Json& name) { return name.is_string(); };
-    if (!placement.is_array() || !std::all_of(placement.begin(), placement.end(), is_text)) {
+    if (!placement.is_array() || !std::ranges::all_of(placement, is_text)) {
       fail("placement", "'placement' must be a list of strategies, innermost first",
            "write for example [\"filter\", \"data\"]");
     }
@@ -133,7 +134,7 @@ class PlanReader {
                                         "kernel_time_share"};
     for (const PlanChoiceRow& row : plan_choices()) known.push_back(row.key);
     for (const auto& [key, value] : object_->items()) {
-      if (std::find(known.begin(), known.end(), key) == known.end()) {
+      if (!contains(known, key)) {
         throw source_.error_at_key(path_to(key), fmt::format("a plan has no {}", quote(key)), suggest(key, known));
       }
     }
@@ -226,7 +227,6 @@ class PlanReader {
     }
   }
 
-  /// Reads which blocks are recomputed.
   void read_recompute_segments(Plan& plan) const {
     const Json& segments = object_->at("recompute_segments");
     constexpr const char* example = R"(write for example [{"first": 12, "recompute": "none"}], with "recompute": "full")";

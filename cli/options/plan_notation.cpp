@@ -12,7 +12,9 @@
 
 #include "calibration/inputs/plan_degrees.hpp"
 #include "core/error.hpp"
+#include "core/find.hpp"
 #include "core/source_text.hpp"
+#include "core/words.hpp"
 #include "estimator/choices/plan_choice.hpp"
 #include "estimator/strategies/embedding_tables.hpp"
 
@@ -167,23 +169,21 @@ std::string plan_words(const Plan& plan) {
 std::string letters_text(const std::vector<Plan>& plans) {
   std::vector<std::string> meanings;
   const auto add = [&](const std::string& meaning) {
-    if (!meaning.empty() && std::find(meanings.begin(), meanings.end(), meaning) == meanings.end())
-      meanings.push_back(meaning);
+    if (!meaning.empty() && !contains(meanings, meaning)) meanings.push_back(meaning);
   };
   for (const PlanChoiceRow& row : plan_choices()) {
     for (const Plan& plan : plans) {
       if (row.matters(plan.mesh) && !row.sign(row.get(plan)).empty()) add(meaning_of(row, row.get(plan)));
     }
   }
-  if (std::any_of(plans.begin(), plans.end(), [](const Plan& plan) { return plan.micro_batches > 1; }))
-    add("m micro-batches");
-  if (std::any_of(plans.begin(), plans.end(), [](const Plan& plan) { return !order_word(plan).empty(); }))
+  if (std::ranges::any_of(plans, [](const Plan& plan) { return plan.micro_batches > 1; })) add("m micro-batches");
+  if (std::ranges::any_of(plans, [](const Plan& plan) { return !order_word(plan).empty(); }))
     add("@ degrees placed innermost, on neighboring devices");
-  if (std::any_of(plans.begin(), plans.end(), [](const Plan& plan) { return !plan.segments.empty(); }))
+  if (std::ranges::any_of(plans, [](const Plan& plan) { return !plan.segments.empty(); }))
     add("from the degrees of the layers from this layer on");
-  if (std::any_of(plans.begin(), plans.end(), [](const Plan& plan) { return !plan.recompute_segments.empty(); }))
+  if (std::ranges::any_of(plans, [](const Plan& plan) { return !plan.recompute_segments.empty(); }))
     add("ac, keep blocks from this layer on are recomputed or not");
-  if (std::any_of(plans.begin(), plans.end(), [](const Plan& plan) { return !plan.table_segments.empty(); }))
+  if (std::ranges::any_of(plans, [](const Plan& plan) { return !plan.table_segments.empty(); }))
     add("t the tables from this one on, dp replicated");
   return fmt::format("{}", fmt::join(meanings, ", "));
 }
@@ -233,9 +233,8 @@ std::optional<std::pair<std::string_view, std::string_view>> degree_of(std::stri
 
 bool take_micro_batches(std::string_view part, Plan& plan) {
   if (!part.starts_with('m')) return false;
-  std::int64_t count = 0;
-  const auto [end, problem] = std::from_chars(part.data() + 1, part.data() + part.size(), count);
-  if (problem != std::errc{} || end != part.data() + part.size() || count < 1) return false;
+  const std::int64_t count = number_in(part.substr(1)).value_or(0);
+  if (count < 1) return false;
   plan.micro_batches = count;
   return true;
 }
@@ -274,7 +273,7 @@ std::optional<std::pair<const PlanChoiceRow*, int>> choice_of(std::string_view s
 std::string unknown_sign_hint(std::string_view sign) {
   constexpr auto words = std::to_array<std::pair<std::string_view, std::string_view>>(
       {{"zero1", "z1"}, {"zero2", "z2"}, {"zero3", "z3"}, {"zbv", "zb-v"}, {"zbh1", "zb-h1"}, {"remat", "ac"}});
-  const auto meant = std::find_if(words.begin(), words.end(), [sign](const auto& each) { return each.first == sign; });
+  const auto meant = std::ranges::find_if(words, [sign](const auto& each) { return each.first == sign; });
   return meant == words.end() ? notation_hint : fmt::format("write {}; {}", meant->second, notation_hint);
 }
 

@@ -9,13 +9,13 @@
 #include "calibration/inputs/machine_reader.hpp"
 #include "calibration/inputs/plan_degrees.hpp"
 #include "cli/options/layer_layouts.hpp"
-#include "cli/options/number_list.hpp"
 #include "cli/options/option_value.hpp"
 #include "cli/options/plan_notation.hpp"
 #include "cli/options/strategies.hpp"
 #include "cli/report/figures.hpp"
 #include "cli/sentences/sentences.hpp"
 #include "core/error.hpp"
+#include "core/find.hpp"
 #include "core/lower_case.hpp"
 #include "core/source_text.hpp"
 #include "core/units.hpp"
@@ -73,8 +73,7 @@ void refuse_other_report(const PlanFile& file, const Study& study, const std::st
 void refuse_more_than(const Machine& machine, std::int64_t gpus) {
   if (gpus <= machine.devices()) return;
   const std::vector<std::string> bundled = machine_names();
-  const bool can_grow =
-      !machine.device.is_processor && std::find(bundled.begin(), bundled.end(), machine.name) != bundled.end();
+  const bool can_grow = !machine.device.is_processor && contains(bundled, machine.name);
   const std::int64_t per_node = machine.devices_per_node(), nodes = (gpus + per_node - 1) / per_node;
   // Only a machine of one node needs the bandwidth of a network.
   const bool has_network = machine.devices() > per_node;
@@ -129,8 +128,8 @@ std::int64_t searched_micro_batches(const Study& study, const Plan& named) {
     Plan plan = named;
     plan.micro_batches = count;
     const Estimate estimate = estimator.estimate(plan);
-    const bool is_possible = std::all_of(estimate.limits.begin(), estimate.limits.end(),
-                                         [](const Limit& limit) { return limit.kind == Limit::Kind::memory; });
+    const bool is_possible =
+        std::ranges::all_of(estimate.limits, [](const Limit& limit) { return limit.kind == Limit::Kind::memory; });
     if (!is_possible) continue;
     const bool is_better = !best || estimate.verdict < best->verdict ||
                            (estimate.verdict == best->verdict && estimate.time.step_time() < best->time.step_time());
@@ -265,14 +264,14 @@ void settle_lists(PlanOptions& options) {
 void settle_counts(StudyOptions& study, PlanOptions& plan, bool is_configured) {
   const std::vector<NamedStudy> studies = studies_named(study);
   const auto has_count = [](const NamedStudy& each) { return each.gpus.has_value(); };
-  if (std::none_of(studies.begin(), studies.end(), has_count)) return;
+  if (std::ranges::none_of(studies, has_count)) return;
   const std::string_view other = counting_option(plan, is_configured);
   const bool agrees = other == "--plan" && studies.size() == 1 && !plan.plan_word.empty() &&
                       parse_plan_word(plan.plan_word).mesh.devices() == *studies.front().gpus;
   if (!other.empty() && !agrees)
     throw Error(fmt::format("--machine {} gives the number of GPUs, but so does {}", study.machine, other),
                 "give the number of GPUs once: in --machine, or in --gpus for all machines");
-  const auto without = std::find_if_not(studies.begin(), studies.end(), has_count);
+  const auto without = std::ranges::find_if_not(studies, has_count);
   if (without != studies.end())
     throw Error(fmt::format("--machine {} does not give the number of GPUs of {}", study.machine, without->machine),
                 fmt::format("write for example {}:{}", without->machine, *std::ranges::find_if(studies, has_count)->gpus));
@@ -304,11 +303,10 @@ BatchOptionHandles add_batch_options(const Command& command, PlanOptions& option
 
 PlanOptionHandles add_plan_options(const Command& command, PlanOptions& options, bool lists) {
   const Option micro_batches = add_batch_options(command, options, lists).micro_batches;
-  const auto placement = command
-                             .add_option("--placement", options.placement,
-                                         "order in which degrees are placed on neighboring devices, innermost first, "
-                                         "such as filter,data")
-                             .type_name("AXES");
+  const auto placement = command.add_option("--placement", options.placement,
+                                            "order in which degrees are placed on neighboring devices, innermost first, "
+                                            "such as filter,data",
+                                            "AXES");
   std::vector<Option> choices;
   for (const PlanChoiceRow& row : plan_choices()) {
     const auto at = static_cast<std::size_t>(row.choice);
@@ -344,16 +342,16 @@ PlanOptionHandles add_plan_options(const Command& command, PlanOptions& options,
       command
           .add_option("--strategy,--strategies", options.strategy,
                       "search only these strategies, separated by commas: data,data+filter,…; with --degrees, the strategy "
-                      "of the plan")
-          .type_name("NAMES")
+                      "of the plan",
+                      "NAMES")
           .words(strategy_words);
   const auto degrees =
-      command.add_option("--degrees", options.degrees, "parallelism degrees: data=64,spatial=2x2").type_name("DEGREES");
-  const auto layers = command
-                          .add_option("--layers", options.layers,
-                                      "degrees of some layers, by their names or operations: 'fc*: filter=32'; repeatable")
-                          .type_name("LAYERS")
-                          .one_value_each();
+      command.add_option("--degrees", options.degrees, "parallelism degrees: data=64,spatial=2x2", "DEGREES");
+  const auto layers =
+      command
+          .add_option("--layers", options.layers,
+                      "degrees of some layers, by their names or operations: 'fc*: filter=32'; repeatable", "LAYERS")
+          .one_value_each();
   // Options that the plan file already determines are refused, because they would be ignored.
   for (const Option& said : {placement, micro_batches, strategy, degrees, layers}) plan.excludes(said);
   for (const Option said : choices) plan.excludes(said);

@@ -8,8 +8,10 @@
 
 #include "cli/options/option_value.hpp"
 #include "core/error.hpp"
+#include "core/find.hpp"
 #include "core/lower_case.hpp"
 #include "core/source_text.hpp"
+#include "core/words.hpp"
 
 namespace ddl {
 namespace {
@@ -22,30 +24,25 @@ struct Currency {
 };
 constexpr std::array<Currency, 4> currency_signs{{{"$", "USD"}, {"€", "EUR"}, {"£", "GBP"}, {"¥", "JPY"}}};
 
-std::string_view without_blanks(std::string_view text) {
-  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-  return text.substr(0, text.find_last_not_of(' ') + 1);
-}
-
 /// Removes a sign or a code of a currency from the beginning of a text, and returns the code.
 std::string take_currency(std::string_view& text) {
-  text = without_blanks(text);
+  text = trimmed(text);
   for (const Currency& each : currency_signs) {
     if (!text.starts_with(each.sign)) continue;
-    text = without_blanks(text.substr(each.sign.size()));
+    text = trimmed(text.substr(each.sign.size()));
     return std::string(each.code);
   }
   const auto is_letter = [](char c) { return c >= 'A' && c <= 'Z'; };
   const std::string_view code = text.substr(0, 3);
-  if (code.size() < 3 || !std::all_of(code.begin(), code.end(), is_letter)) return {};
-  text = without_blanks(text.substr(3));
+  if (code.size() < 3 || !std::ranges::all_of(code, is_letter)) return {};
+  text = trimmed(text.substr(3));
   return std::string(code);
 }
 
 /// Whether the text is empty or an hour: `/h`, `/hour`, `/GPU-h`.
 bool is_per_hour(std::string_view text) {
   static constexpr std::array<std::string_view, 6> hours{"", "/h", "/hour", "/gpu-h", "/gpuh", "/gpu-hour"};
-  return std::find(hours.begin(), hours.end(), lower_case(text)) != hours.end();
+  return contains(hours, lower_case(text));
 }
 
 /// The words of a name: `h100`, `sxm` of `H100-SXM`.
@@ -68,9 +65,7 @@ bool is_price_of(const DevicePrice& price, const Machine& machine) {
   std::vector<std::string> known = words_of_name(machine.name);
   for (std::string& word : words_of_name(machine.device.name)) known.push_back(std::move(word));
   const std::vector<std::string> asked = words_of_name(price.device);
-  return !asked.empty() && std::all_of(asked.begin(), asked.end(), [&](const std::string& word) {
-    return std::find(known.begin(), known.end(), word) != known.end();
-  });
+  return !asked.empty() && std::ranges::all_of(asked, [&](const std::string& word) { return contains(known, word); });
 }
 
 }  // namespace
@@ -85,7 +80,7 @@ std::optional<std::vector<DevicePrice>> parse_prices(std::string_view text, Unit
     DevicePrice price;
     std::string_view rest = part;
     if (const std::size_t equals = rest.find('='); equals != std::string_view::npos) {
-      price.device = without_blanks(rest.substr(0, equals));
+      price.device = trimmed(rest.substr(0, equals));
       rest.remove_prefix(equals + 1);
       if (price.device.empty()) return refuse(fmt::format("{} names no device", quote(part)));
     }
@@ -97,12 +92,12 @@ std::optional<std::vector<DevicePrice>> parse_prices(std::string_view text, Unit
       if (!price.currency.empty()) return refuse(fmt::format("{} has two currencies", quote(part)));
       price.currency = std::move(code);
     }
-    if (!is_per_hour(without_blanks(rest))) return refuse(fmt::format("{} is not a price per GPU and hour", quote(part)));
+    if (!is_per_hour(trimmed(rest))) return refuse(fmt::format("{} is not a price per GPU and hour", quote(part)));
     // This form of the condition is false for NaN, so NaN is refused.
     const bool within = price.per_hour >= least_price && price.per_hour <= most_price;
     if (!within) return refuse(fmt::format("{} is not from {:g} to {:g} an hour", quote(part), least_price, most_price));
     const auto is_same = [&](const DevicePrice& other) { return lower_case(other.device) == lower_case(price.device); };
-    if (std::any_of(prices.begin(), prices.end(), is_same))
+    if (std::ranges::any_of(prices, is_same))
       return refuse(fmt::format("{} gives {} twice", quote(text), price.device.empty() ? "the price" : quote(price.device)));
     prices.push_back(std::move(price));
   }
@@ -110,17 +105,9 @@ std::optional<std::vector<DevicePrice>> parse_prices(std::string_view text, Unit
 }
 
 void add_price_option(const Command& command, std::vector<DevicePrice>& prices) {
-  command
-      .add_option_function(
-          "--price",
-          [&prices](const std::string& text) {
-            UnitProblem problem;
-            std::optional<std::vector<DevicePrice>> parsed = parse_prices(text, problem);
-            if (!parsed) throw Error("--price: " + problem.message, problem.hint);
-            prices = *std::move(parsed);
-          },
-          "price of a GPU for an hour, such as 2.5USD/h, or by device: h100=2.5USD/h,b200=4USD/h; default: the machine's")
-      .type_name("PRICE");
+  add_parsed(
+      command, "--price", prices, parse_prices, "", "PRICE",
+      "price of a GPU for an hour, such as 2.5USD/h, or by device: h100=2.5USD/h,b200=4USD/h; default: the machine's");
 }
 
 const DevicePrice* price_for(std::span<const DevicePrice> prices, const Machine& machine) {
@@ -142,9 +129,8 @@ void apply_price(std::span<const DevicePrice> prices, Machine& machine) {
 
 void refuse_unused_prices(std::span<const DevicePrice> prices, std::span<const Machine> machines) {
   for (const DevicePrice& price : prices) {
-    const bool is_used = price.device.empty() || std::any_of(machines.begin(), machines.end(), [&](const Machine& machine) {
-                           return is_price_of(price, machine);
-                         });
+    const bool is_used = price.device.empty() ||
+                         std::ranges::any_of(machines, [&](const Machine& machine) { return is_price_of(price, machine); });
     if (is_used || machines.empty()) continue;
     throw Error(fmt::format("--price: no requested machine has the device {}", quote(price.device)),
                 fmt::format("{} has the device {}", machines.front().name, quote(machines.front().device.name)));

@@ -24,7 +24,6 @@ struct DevicePrice {
 /// `problem` for any other text, and for prices that are not from 1e-6 to 1e6.
 [[nodiscard]] std::optional<std::vector<DevicePrice>> parse_prices(std::string_view text, UnitProblem& problem);
 
-/// Adds --price.
 void add_price_option(const Command& command, std::vector<DevicePrice>& prices);
 
 /// Returns the price that applies to the machine: the price of its device, else the price of every device; null if none.

@@ -1,6 +1,5 @@
 #include "cli/options/strategies.hpp"
 
-#include <algorithm>
 #include <bit>
 
 #include <fmt/format.h>
@@ -8,8 +7,10 @@
 #include "cli/options/option_value.hpp"
 #include "cli/report/figures.hpp"
 #include "core/error.hpp"
+#include "core/find.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
+#include "core/words.hpp"
 
 namespace ddl {
 namespace {
@@ -94,13 +95,9 @@ std::string example_degrees(Family family, std::int64_t gpus) {
 std::string suggest_family(const std::string& text) {
   if (text.find(',') != std::string::npos)
     return "a hybrid joins names by a plus: data+spatial; without --degrees, --strategy data,spatial compares strategies";
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find('+', at), text.size());
-    const auto known = std::find_if(choice_words.begin(), choice_words.end(), [&](const ChoiceWord& each) {
-      return each.word == std::string_view(text).substr(at, end - at);
-    });
-    if (known != choice_words.end()) return std::string(known->hint);
-    at = end + 1;
+  for (const std::string_view word : split(text, "+")) {
+    const auto* const known = find_where(choice_words, [&](const ChoiceWord& each) { return each.word == word; });
+    if (known != nullptr) return std::string(known->hint);
   }
   const std::vector<std::string> known = family_names();
   return suggest(text, std::vector<std::string>(known.begin(), known.end()));

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include "calibration/inputs/own_coefficients.hpp"
-#include "calibration/inputs/software_file.hpp"
 #include "cli/options/study_options.hpp"
 #include "cli/report/figures.hpp"
 #include "core/enum_array.hpp"

@@ -17,6 +17,7 @@
 #include "cli/report/formats/format.hpp"
 #include "core/enum_array.hpp"
 #include "core/error.hpp"
+#include "core/find.hpp"
 #include "core/lower_case.hpp"
 #include "core/plausible.hpp"
 #include "core/source_text.hpp"
@@ -43,11 +44,9 @@ Option offer_machines(Option option) { return option.names_or_file(machine_names
 
 void add_profile_options(const Command& command, std::vector<std::string>& profiles, bool& any_device) {
   const auto profile = command
-                           .add_option("--profile", profiles,
-                                       "profile of kernels on the machine's device: a file (repeatable) or none; default: "
-                                       "those of that device in the data directory")
-                           .take_all()
-                           .one_value_each()
+                           .add_repeated("--profile", profiles,
+                                         "profile of kernels on the machine's device: a file (repeatable) or none; default: "
+                                         "those of that device in the data directory")
                            .file();
   command.add_switch("--any-device", any_device, "use a profile of another device").needs(profile);
 }
@@ -55,11 +54,10 @@ void add_profile_options(const Command& command, std::vector<std::string>& profi
 void add_sample_options(const Command& command, std::optional<std::int64_t>& sequence, std::string& input_shape) {
   add_tokens(command, "--seq,--seq-len,--sequence-length", sequence, max_attribute,
              "tokens per sample of a sequence model, such as 4096 or 4k; default: the model's");
-  command
-      .add_option("--input-shape", input_shape,
-                  "sizes of one sample of a vision model, such as 3x640x640, or of an ONNX file that does not fix them; "
-                  "default: the model's")
-      .type_name("SIZES");
+  command.add_option("--input-shape", input_shape,
+                     "sizes of one sample of a vision model, such as 3x640x640, or of an ONNX file that does not fix them; "
+                     "default: the model's",
+                     "SIZES");
 }
 
 std::string shaped_model(const std::string& model, const std::string& input_shape) {
@@ -78,33 +76,20 @@ std::string adapted_model(const std::string& model, std::optional<std::int64_t> 
 }
 
 void add_memory_options(const Command& command, MemoryOptions& options) {
-  const auto refuse = [](const char* option, const UnitProblem& problem) {
-    throw Error(fmt::format("{}: {}", option, problem.message), problem.hint);
+  const auto parse_memory = [](const std::string& text, UnitProblem& problem) -> std::optional<Bytes> {
+    const auto memory = parse_plausible(text, plausible_memory, problem);
+    if (!memory || *memory > Bytes{}) return memory;
+    problem = {quote(text) + " must be greater than zero", "write for example 80GiB"};
+    return std::nullopt;
   };
-  command
-      .add_option_function(
-          "--gpu-memory",
-          [&options, refuse](const std::string& text) {
-            UnitProblem problem;
-            options.gpu_memory = parse_plausible(text, plausible_memory, problem);
-            if (!options.gpu_memory) refuse("--gpu-memory", problem);
-            if (*options.gpu_memory <= Bytes{})
-              refuse("--gpu-memory", {quote(text) + " must be greater than zero", "write for example 80GiB"});
-          },
-          "memory per GPU, such as 80GiB, instead of the machine's")
-      .type_name("SIZE");
-  command
-      .add_option_function(
-          "--margin",
-          [&options, refuse](const std::string& text) {
-            UnitProblem problem;
-            options.margin = parse_margin(text, problem);
-            if (!options.margin && problem.hint.find("900 GiB") != std::string::npos)
-              problem.hint = "write for example 2GiB or 5%";
-            if (!options.margin) refuse("--margin", problem);
-          },
-          "memory to keep free, such as 2GiB or 5%")
-      .type_name("SIZE")
+  add_parsed(command, "--gpu-memory", options.gpu_memory, parse_memory, "", "SIZE",
+             "memory per GPU, such as 80GiB, instead of the machine's");
+  const auto parse = [](const std::string& text, UnitProblem& problem) {
+    const auto margin = parse_margin(text, problem);
+    if (problem.hint.find("900 GiB") != std::string::npos) problem.hint = "write for example 2GiB or 5%";
+    return margin;
+  };
+  add_parsed(command, "--margin", options.margin, parse, "", "SIZE", "memory to keep free, such as 2GiB or 5%")
       .default_str("0 B");
 }
 
@@ -172,7 +157,6 @@ Option add_precision_options(const Command& command, StudyOptions& o) {
   return older;
 }
 
-/// Adds the options about the load of experts.
 std::vector<Option> add_expert_options(const Command& command, StudyOptions& o) {
   const Option imbalance = add_setting(command, "expert_imbalance", o.settings);
   return {imbalance, add_setting(command, "routing", o.settings).excludes(imbalance),
@@ -195,11 +179,9 @@ void set_time_between_failures(const std::string& text, Settings& settings) {
 /// Adds the options of failures, checkpoints and electrical power.
 void add_recovery_options(const Command& command, StudyOptions& o) {
   Settings& settings = o.settings;
-  command
-      .add_option_function(
-          "--mtbf", [&settings](const std::string& text) { set_time_between_failures(text, settings); },
-          fmt::format("{}; such as '5.8 years per GPU' or '3h per job'", setting_named("mtbf").help))
-      .type_name("TIME");
+  command.add_option_function(
+      "--mtbf", [&settings](const std::string& text) { set_time_between_failures(text, settings); },
+      fmt::format("{}; such as '5.8 years per GPU' or '3h per job'", setting_named("mtbf").help), "TIME");
   for (const std::string_view key : recovery_keys) {
     if (key != "mtbf") add_setting(command, key, settings);
   }
@@ -269,14 +251,10 @@ void add_study_options(const Command& command, StudyOptions& o) {
           "ignore the time to load samples")
       .excludes(input)
       .excludes(exposed);
-  const Option setting =
-      command
-          .add_option(
-              "--setting", o.setting_words,
-              "override a setting of the software (see 'software keys'), as key=value: overlaps_gradients=no; repeatable")
-          .take_all()
-          .one_value_each()
-          .type_name("KEY=VALUE");
+  const Option setting = command.add_repeated(
+      "--setting", o.setting_words,
+      "override a setting of the software (see 'software keys'), as key=value: overlaps_gradients=no; repeatable",
+      "KEY=VALUE");
   for (const Option& each : of_gradients) each.excludes(ideal);
   for (const Option& each : of_experts) each.excludes(ideal);
   ideal.excludes(input)
@@ -316,8 +294,7 @@ constexpr auto other_optimizers = std::to_array<std::pair<std::string_view, Opti
 });
 
 Optimizer optimizer_named(const std::string& name) {
-  const auto* const other =
-      std::find_if(other_optimizers.begin(), other_optimizers.end(), [&](const auto& each) { return each.first == name; });
+  const auto* const other = std::ranges::find_if(other_optimizers, [&](const auto& each) { return each.first == name; });
   return other != other_optimizers.end() ? other->second : chosen<Optimizer>("--optimizer", name);
 }
 
@@ -397,16 +374,14 @@ std::vector<std::string> names_in(const std::string& option, const std::string& 
   for (const std::string& name : comma_separated(text)) {
     // PEFT separates modules by commas, as in llama3-8b@lora=8@lora_layers=q_proj,v_proj.
     const bool is_module = !names.empty() && names.back().find("@lora_layers=") != std::string::npos && !name.empty() &&
-                           name.find('@') == std::string::npos && !is_path(name) &&
-                           std::find(models.begin(), models.end(), name) == models.end();
+                           name.find('@') == std::string::npos && !is_path(name) && !contains(models, name);
     if (is_module) {
       names.back() += "+" + name;
       continue;
     }
     if (name.empty())
       throw Error(fmt::format("{} {} has an empty name", option, quote(text)), "separate names by single commas");
-    if (std::find(names.begin(), names.end(), name) != names.end())
-      throw Error(fmt::format("{} has {} twice", option, quote(name)), "give it once");
+    if (contains(names, name)) throw Error(fmt::format("{} has {} twice", option, quote(name)), "give it once");
     names.push_back(name);
   }
   return names;
@@ -445,37 +420,29 @@ std::vector<NamedStudy> studies_named(const StudyOptions& options) {
   return studies;
 }
 
+namespace {
+
+/// Adds an option that takes one of some words. Its default is the present value.
+void add_word(const Command& command, const std::string& name, std::string& into, const std::vector<std::string_view>& words,
+              const std::string& description) {
+  const auto read = [name, &into, words](const std::string& text) {
+    if (!contains(words, text)) unknown_choice(name, text, words);
+    into = text;
+  };
+  command.add_option_function(name, read, description).default_str(into).words([words] { return texts(words); });
+}
+
+}  // namespace
+
 void add_format_option(const Command& command, ReportOptions& options, const std::vector<Content>& held) {
   std::vector<std::string_view> names;
   for (const Format& format : formats()) {
-    if (format.writes == Content::document || format.writes == Content::json ||
-        std::find(held.begin(), held.end(), format.writes) != held.end()) {
+    if (format.writes == Content::document || format.writes == Content::json || contains(held, format.writes)) {
       names.push_back(format.name);
     }
   }
-  command
-      .add_option_function(
-          "--format",
-          [&options, names](const std::string& text) {
-            if (std::find(names.begin(), names.end(), text) == names.end()) unknown_choice("--format", text, names);
-            options.format = text;
-          },
-          "format of the report")
-      .default_str("text")
-      .words([names] { return texts(names); });
-  command
-      .add_option_function(
-          "--color",
-          [&options](const std::string& text) {
-            if (text != "auto" && text != "always" && text != "never")
-              unknown_choice("--color", text, {"auto", "always", "never"});
-            options.color = text;
-          },
-          "whether the report has colors")
-      .default_str("auto")
-      .words([] {
-        return std::vector<std::string>{"auto", "always", "never"};
-      });
+  add_word(command, "--format", options.format, names, "format of the report");
+  add_word(command, "--color", options.color, {"auto", "always", "never"}, "whether the report has colors");
   command.add_switch("--wide", options.wide, "show all columns of tables (format text)");
   command.add_switch("--ascii", options.ascii, "use ASCII characters only (format text)");
   command.add_switch("-q,--quiet", options.quiet, "no warnings, only errors");

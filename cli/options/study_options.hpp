@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "calibration/inputs/study.hpp"
@@ -40,15 +39,12 @@ struct StudyOptions {
   std::optional<WhatIf> supposed;  ///< a supposed case of --what-if; unset: the machine and the settings as they are
 };
 void add_study_options(const Command& command, StudyOptions& options);
-/// Adds --seq and --input-shape.
 void add_sample_options(const Command& command, std::optional<std::int64_t>& sequence, std::string& input_shape);
 /// Returns the model's name with the sizes of `--input-shape` appended.
 [[nodiscard]] std::string shaped_model(const std::string& model, const std::string& input_shape);
 /// Returns the model's name with adapters of the rank of `--lora` appended. Throws Error if the name has adapters already.
 [[nodiscard]] std::string adapted_model(const std::string& model, std::optional<std::int64_t> rank);
-/// Adds --software.
 Option add_software_option(const Command& command, std::string& software);
-/// Adds --profile and --any-device.
 void add_profile_options(const Command& command, std::vector<std::string>& profiles, bool& any_device);
 [[nodiscard]] std::string_view mixed_precision_text(const Study& study);
 /// Parses the value of --optimizer-implementation. Throws Error, with "did you mean", for an unknown name.

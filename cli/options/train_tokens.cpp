@@ -11,6 +11,7 @@
 #include "cli/report/figures.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
+#include "core/words.hpp"
 #include "model_zoo/files/dataset.hpp"
 
 namespace ddl {
@@ -32,11 +33,10 @@ ConvergencePoint read_target_point(std::string_view text) {
   const std::size_t at = text.find('@');
   const std::string_view batch = at == std::string_view::npos ? std::string_view() : text.substr(at + 1);
   ConvergencePoint point;
-  const auto [stop, error] = std::from_chars(batch.data(), batch.data() + batch.size(), point.batch);
-  const bool is_batch = error == std::errc{} && stop == batch.data() + batch.size() && !batch.empty();
+  point.batch = number_in(batch).value_or(0);
   UnitProblem problem;
   const std::optional<double> samples = parse_token_count(text.substr(0, at), problem);
-  if (!is_batch || !samples || point.batch < 1 || point.batch > most_target_batch)
+  if (!samples || point.batch < 1 || point.batch > most_target_batch)
     throw Error(fmt::format("--samples-to-target: {} is not a number of samples at a global batch", quote(text)),
                 points_hint);
   point.samples = *samples;
@@ -46,14 +46,8 @@ ConvergencePoint read_target_point(std::string_view text) {
 /// Reads the points of --samples-to-target. A convergence without a model is the user's own.
 Convergence own_convergence(std::string_view text) {
   Convergence own{.model = "", .target = "your target", .source = "--samples-to-target"};
-  for (;;) {
-    const std::size_t end = std::min(text.find(','), text.size());
-    own.points.push_back(read_target_point(text.substr(0, end)));
-    if (end == text.size()) break;
-    text.remove_prefix(end + 1);
-  }
-  std::sort(own.points.begin(), own.points.end(),
-            [](const ConvergencePoint& a, const ConvergencePoint& b) { return a.batch < b.batch; });
+  for (const std::string& point : comma_separated(text)) own.points.push_back(read_target_point(point));
+  std::ranges::sort(own.points, [](const ConvergencePoint& a, const ConvergencePoint& b) { return a.batch < b.batch; });
   const auto same = std::adjacent_find(own.points.begin(), own.points.end(),
                                        [](const auto& a, const auto& b) { return a.batch == b.batch; });
   if (same != own.points.end())
@@ -109,16 +103,9 @@ std::string print_token_count(double tokens) {
 }
 
 void add_training_options(const Command& command, Training& training) {
-  const Option tokens = command
-                            .add_option_function(
-                                "--train-tokens",
-                                [&training](const std::string& text) {
-                                  UnitProblem problem;
-                                  training.tokens = parse_token_count(text, problem);
-                                  if (!training.tokens) throw Error("--train-tokens: " + problem.message, problem.hint);
-                                },
-                                "report time and cost for this number of tokens, such as 300B or 1T, instead of an epoch")
-                            .type_name("COUNT");
+  const Option tokens =
+      add_parsed(command, "--train-tokens", training.tokens, parse_token_count, "", "COUNT",
+                 "report time and cost for this number of tokens, such as 300B or 1T, instead of an epoch");
   const Option epochs = add_whole_number(command, "--epochs", training.epochs, 1, most_epochs,
                                          "report time and cost for this number of epochs instead of one");
   epochs.excludes(tokens);
@@ -131,8 +118,8 @@ void add_training_options(const Command& command, Training& training) {
                 training.to_accuracy = true;
               },
               "report time and cost to a target that takes this number of samples at this global batch, such as 44.8M@1632; "
-              "several pairs are separated by commas, and batches between them are interpolated")
-          .type_name("SAMPLES@BATCH")
+              "several pairs are separated by commas, and batches between them are interpolated",
+              "SAMPLES@BATCH")
           .excludes(tokens)
           .excludes(epochs);
   command
@@ -141,12 +128,11 @@ void add_training_options(const Command& command, Training& training) {
       .excludes(tokens)
       .excludes(epochs)
       .excludes(own);
-  command
-      .add_option_function(
-          "--evaluate", [&training](const std::string& text) { training.evaluation = read_evaluation(text); },
-          "a whole training also evaluates samples, as forward passes: 50k@1.28M evaluates 50,000 samples after each "
-          "1,280,000 training samples; default: no evaluation")
-      .type_name("SAMPLES@SAMPLES");
+  command.add_option_function(
+      "--evaluate", [&training](const std::string& text) { training.evaluation = read_evaluation(text); },
+      "a whole training also evaluates samples, as forward passes: 50k@1.28M evaluates 50,000 samples after each "
+      "1,280,000 training samples; default: no evaluation",
+      "SAMPLES@SAMPLES");
 }
 
 void refuse_useless_evaluation(const Training& training) {

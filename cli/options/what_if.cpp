@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <memory>
 #include <utility>
 
@@ -11,8 +10,10 @@
 
 #include "calibration/inputs/setting_values.hpp"
 #include "core/error.hpp"
+#include "core/find.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
+#include "core/words.hpp"
 #include "estimator/exchanges/topology/network.hpp"
 #include "estimator/facts/model_facts.hpp"
 #include "estimator/kernels/device_kernels.hpp"
@@ -156,18 +157,15 @@ constexpr std::array<SupposedQuantity, 6> quantities{{
 }};
 
 const SupposedQuantity* quantity_named(std::string_view name) {
-  const auto found =
-      std::find_if(quantities.begin(), quantities.end(), [&](const SupposedQuantity& each) { return each.name == name; });
-  return found == quantities.end() ? nullptr : &*found;
+  return find_where(quantities, [&](const SupposedQuantity& each) { return each.name == name; });
 }
 
 /// Parses `*2` or `/2` as a factor.
 std::optional<double> factor_in(std::string_view text) {
   if (text.size() < 2 || (text.front() != '*' && text.front() != '/')) return std::nullopt;
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data() + 1, text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  const double factor = text.front() == '*' ? number : 1 / number;
+  const auto number = number_in<double>(text.substr(1));
+  if (!number) return std::nullopt;
+  const double factor = text.front() == '*' ? *number : 1 / *number;
   // This form of the condition is false for NaN, so NaN is refused.
   return factor >= least_factor && factor <= most_factor ? std::optional(factor) : std::nullopt;
 }
@@ -240,13 +238,11 @@ WhatIf parse_what_if(const std::string& text) {
 }
 
 Option add_what_if_option(const Command& command, std::vector<std::string>& cases) {
-  return command
-      .add_option("--what-if", cases,
-                  "show what changes if a quantity of the machine is multiplied, or a setting has another value: "
-                  "bandwidth(node)*2, peak(bf16)*0.8, straggler=1.2; repeatable")
-      .take_all()
-      .one_value_each()
-      .type_name("CHANGE");
+  return command.add_repeated(
+      "--what-if", cases,
+      "show what changes if a quantity of the machine is multiplied, or a setting has another value: "
+      "bandwidth(node)*2, peak(bf16)*0.8, straggler=1.2; repeatable",
+      "CHANGE");
 }
 
 void apply_what_if(const WhatIf& supposed, StudySpec& spec) {

@@ -113,7 +113,7 @@ std::string missing_parameter(std::string_view key, const Study& study) {
   if (key != "attention") return {};
   try {
     const Model model = load_model(study.spec().model + "@fused=yes", study.spec().sequence);
-    const bool fuses = std::any_of(model.layers.begin(), model.layers.end(), [](const Layer& layer) {
+    const bool fuses = std::ranges::any_of(model.layers, [](const Layer& layer) {
       return layer.operation->type() == "attention" && layer.operation->attribute_values().flag("fused", false);
     });
     return fuses ? " without @fused=yes" : "";

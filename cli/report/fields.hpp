@@ -93,11 +93,19 @@ template <class Row>
 /// Returns the first keys of a JSON report: schema, version and commit.
 [[nodiscard]] inline Json json_head() { return {{"schema", 1}, {"version", version()}, {"commit", commit()}}; }
 
-/// Returns the value, or JSON's null if there is no value.
+/// Returns the value, or JSON's null if there is no value. Of a quantity, returns the number in the base unit.
 template <class Value>
 [[nodiscard]] Json or_null(const std::optional<Value>& value) {
-  return value ? Json(*value) : Json(nullptr);
+  if (!value) return nullptr;
+  if constexpr (requires { value->value(); }) {
+    return value->value();
+  } else {
+    return *value;
+  }
 }
+
+/// Returns the text, or JSON's null if the text is empty.
+[[nodiscard]] inline Json or_null(std::string_view text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 /// Applies `of` to each element of the range. Returns a JSON list of the results.
 template <class Range, class Of>

@@ -44,6 +44,12 @@ Report Report::then(const std::vector<std::string>& words) && {
   return std::move(*this);
 }
 
+void refuse_existing(const std::string& output, const std::string& hint) {
+  std::error_code problem;
+  if (is_file(output) && std::filesystem::is_regular_file(output, problem))
+    throw Error(fmt::format("{} exists already", quote_path(output)), hint);
+}
+
 void write_output(const std::string& path, std::string_view content, std::string_view option) {
   if (is_input_file(path)) {
     throw Error(fmt::format("{} {} would overwrite an input file", option, quote_path(path)), "give it another name");
@@ -99,7 +105,7 @@ std::string defused(std::string_view text) {
 void print_warnings(std::vector<std::string> warnings) {
   std::vector<std::pair<std::string, int>> counted;
   for (std::string& warning : warnings) {
-    const auto known = std::find_if(counted.begin(), counted.end(), [&](const auto& each) { return each.first == warning; });
+    const auto known = std::ranges::find_if(counted, [&](const auto& each) { return each.first == warning; });
     if (known == counted.end()) {
       counted.emplace_back(std::move(warning), 1);
     } else {

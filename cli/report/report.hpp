@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -9,11 +8,23 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "cli/report/document.hpp"
-#include "cli/report/exit_status.hpp"
 #include "core/error.hpp"
+#include "core/find.hpp"
 #include "core/write_file.hpp"
 
 namespace ddl {
+
+/// The exit status of the program. 2 always means "could not answer". An interrupted command
+/// reports a partial result, and returns the status that shells use for Ctrl-C.
+enum class ExitStatus : int {
+  ok = 0,
+  nothing_fits = 1,
+  beyond_tolerance = 1,
+  incomplete = 1,  ///< the report was written; it lists measurements that are still needed
+  could_not_answer = 2,
+  at_risk = 3,
+  interrupted = 130
+};
 
 /// The verdict of a report about one file, for programs that collect verdicts.
 struct FileVerdict {
@@ -54,7 +65,7 @@ struct Report {
   /// Adds those warnings that the report does not have yet, because several studies may have the same warnings.
   void warn(const std::vector<std::string>& more) {
     for (const std::string& warning : more) {
-      if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end()) warnings.push_back(warning);
+      if (!contains(warnings, warning)) warnings.push_back(warning);
     }
   }
 };
@@ -74,6 +85,8 @@ struct ReportOptions {
 
 /// Writes atomically to the file that `option` names. Throws Error if the program has read this file as an input.
 void write_output(const std::string& path, std::string_view content, std::string_view option = "--output");
+/// Throws Error with `hint` if the value of `--output` names an existing file.
+void refuse_existing(const std::string& output, const std::string& hint);
 
 /// Writes a file that the command updates, and therefore may have read as an input. `made`: called
 /// with the descriptor of the complete file, before the file has its final name.

@@ -16,7 +16,7 @@ std::string shell_word(const std::string& word) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
            std::string_view("_-+=./,:@%").find(c) != std::string_view::npos;
   };
-  if (!word.empty() && std::all_of(word.begin(), word.end(), is_plain)) return word;
+  if (!word.empty() && std::ranges::all_of(word, is_plain)) return word;
   if (visible(word) == word) {
     std::string out = "'";
     for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "cli/report/figures.hpp"
 #include "core/error.hpp"
 #include "model_zoo/network/model.hpp"
 

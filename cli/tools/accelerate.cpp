@@ -23,12 +23,8 @@ constexpr auto resharding_strategies =
     argument_words("true=", "false=", "yes=", "no=", "FULL_SHARD=3", "SHARD_GRAD_OP=2", "NO_SHARD=0", "HYBRID_SHARD=3",
                    "HYBRID_SHARD_ZERO2=2", "1=3", "2=2", "3=0", "4=3", "5=2");
 constexpr auto resharding_hybrids = argument_words("HYBRID_SHARD=yes", "HYBRID_SHARD_ZERO2=yes", "4=yes", "5=yes", "*=");
-constexpr auto checkpoints = argument_words("true=full", "false=none");
 constexpr auto recomputed = argument_words("true=selective", "false=none");
 constexpr auto devices = argument_words("cpu=optimizer", "none=none");
-constexpr auto weight_devices = argument_words("cpu=yes", "none=no");
-constexpr auto offloads = argument_words("true=weights", "false=none");
-constexpr auto distributed = argument_words("true=1", "false=0");
 
 constexpr auto rows = std::to_array<ArgumentRow>({
     {"distributed_type", ConfigField::distributed_type, "", kinds},
@@ -40,10 +36,10 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"fsdp_config.fsdp_reshard_after_forward", ConfigField::reshards, "", reshards, "fsdp"},
     only_read({"fsdp_config.fsdp_reshard_after_forward", PlanChoice::zero, "", resharding_strategies, "fsdp"}),
     only_read({"fsdp_config.fsdp_reshard_after_forward", ConfigField::shards_nodes, "", resharding_hybrids, "fsdp"}),
-    {"fsdp_config.fsdp_activation_checkpointing", PlanChoice::recompute, "", checkpoints, "fsdp"},
-    {"fsdp_config.fsdp_offload_params", PlanChoice::offload, "", offloads, "fsdp"},
+    {"fsdp_config.fsdp_activation_checkpointing", PlanChoice::recompute, "", common::recomputed, "fsdp"},
+    {"fsdp_config.fsdp_offload_params", PlanChoice::offload, "", common::offloads, "fsdp"},
     {"deepspeed_config.offload_optimizer_device", PlanChoice::offload, "", devices, "deepspeed"},
-    {"deepspeed_config.offload_param_device", ConfigField::offload_weights, "", weight_devices, "deepspeed"},
+    {"deepspeed_config.offload_param_device", ConfigField::offload_weights, "", common::on_host, "deepspeed"},
     {"parallelism_config.parallelism_config_dp_replicate_size", ConfigField::data_replicate},
     {"parallelism_config.parallelism_config_dp_shard_size", ConfigField::data_shard},
     {"parallelism_config.parallelism_config_tp_size", ConfigField::tensor},
@@ -56,7 +52,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"megatron_lm_config.megatron_lm_num_micro_batches", ConfigField::micro_batches, "", {}, "megatron"},
     {"megatron_lm_config.megatron_lm_sequence_parallelism", PlanChoice::sequence_parallel, "", flags, "megatron"},
     {"megatron_lm_config.megatron_lm_recompute_activations", PlanChoice::recompute, "", recomputed, "megatron"},
-    {"megatron_lm_config.megatron_lm_use_distributed_optimizer", PlanChoice::zero, "", distributed, "megatron"},
+    {"megatron_lm_config.megatron_lm_use_distributed_optimizer", PlanChoice::zero, "", common::counts, "megatron"},
 });
 
 constexpr auto usual = std::to_array<UsualValue>({{ConfigField::reshards, "yes"}});

@@ -15,7 +15,6 @@ constexpr auto precisions =
     argument_words("bf16=bf16", "bfloat16=bf16", "fp16=fp16", "float16=fp16", "fp32=fp32", "float32=fp32");
 constexpr auto kept = argument_words("true=none", "false=full");
 constexpr auto adapters = argument_words("lora=lora");
-constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto losses = argument_words("liger=linear", "*=");
 
 constexpr auto rows = std::to_array<ArgumentRow>({
@@ -33,7 +32,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"gradient_accumulation_steps", ConfigField::accumulation},
     {"sequence_parallel_size", ConfigField::context},
     {"sequence_parallel_size", PlanChoice::context_exchange, "ulysses"},
-    {"activation_checkpoint_cpu_offload", PlanChoice::offload_activations, "", flags},
+    {"activation_checkpoint_cpu_offload", PlanChoice::offload_activations, "", common::flags},
     {"data.max_length", ConfigField::sequence},
     weak({"optimizer.type", PlanChoice::offload, "", moved}),
     {"deepspeed", ConfigField::deepspeed_file},

@@ -7,7 +7,6 @@ namespace automodel_tables {
 
 // Sources of names and defaults: NVIDIA-NeMo/Automodel, nemo_automodel/components/distributed/config.py and mesh.py,
 // components/training/step_scheduler.py, and _transformers/auto_model.py.
-constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto recomputed = argument_words("true=full", "full=full", "selective=selective", "false=none");
 constexpr auto strategies = argument_words("fsdp2=3", "megatron_fsdp=3", "ddp=0");
 // Optimizer states have the type of the weights.
@@ -23,8 +22,6 @@ constexpr auto schedules =
     argument_words("1f1b=1f1b", "gpipe=gpipe", "interleaved1f1b=1f1b", "interleavedzerobubble>zb-h1", "zbvzerobubble=zb-v");
 // 4-bit weights: NF4, with double quantization if the file asks for it.
 constexpr auto four_bits = argument_words("true=nf4", "false=");
-constexpr auto doubled = argument_words("true=nf4-double", "false=");
-constexpr auto eight_bits = argument_words("true=int8", "false=");
 constexpr auto packed = argument_words("0=", "*=*");
 constexpr auto attentions = argument_words("sdpa=fused", "flash_attention_2=flash2", "flash_attention_3=flash3", "te=fused",
                                            "flex=fused", "eager=unfused");
@@ -33,9 +30,8 @@ constexpr auto attentions = argument_words("sdpa=fused", "flash_attention_2=flas
 constexpr auto gates = argument_words("true=consecutive", "false=");
 constexpr auto kernels = argument_words("te=fused", "sdpa=fused", "flex=fused", "eager=unfused", "*=fused");
 
-constexpr auto rows = std::to_array<ArgumentRow>({
-    {"model.pretrained_model_name_or_path", ConfigField::model},
-    {"model.config.pretrained_model_name_or_path", ConfigField::model},
+constexpr auto arguments = std::to_array<ArgumentRow>({
+    {"model.pretrained_model_name_or_path|model.config.pretrained_model_name_or_path", ConfigField::model},
     weak({"model.config", ConfigField::model}),
     {"model.torch_dtype", ConfigField::pure, "", types},
     {"model.attn_implementation", ConfigField::attention, "", attentions},
@@ -45,12 +41,11 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"peft.dim", ConfigField::adapter_rank},
     only_read({"peft.dropout", ConfigField::adapter_dropout}),
     weak({"quantization.load_in_4bit", ConfigField::base, "", four_bits}),
-    {"quantization.bnb_4bit_use_double_quant", ConfigField::base, "", doubled},
-    {"quantization.load_in_8bit", ConfigField::base, "", eight_bits},
+    {"quantization.bnb_4bit_use_double_quant", ConfigField::base, "", common::four_bits},
+    {"quantization.load_in_8bit", ConfigField::base, "", common::eight_bits},
     {"step_scheduler.global_batch_size", ConfigField::global_batch},
     {"step_scheduler.local_batch_size", ConfigField::micro_batch},
-    weak({"dataset.seq_len", ConfigField::sequence}),
-    weak({"dataset.seq_length", ConfigField::sequence}),
+    weak({"dataset.seq_len|dataset.seq_length", ConfigField::sequence}),
     {"packed_sequence.packed_sequence_size", ConfigField::sequence, "", packed},
     {"distributed.strategy", PlanChoice::zero, "", strategies},
     {"distributed.tp_size", ConfigField::tensor},
@@ -58,20 +53,21 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"distributed.pp_size", ConfigField::pipeline},
     {"distributed.ep_size", ConfigField::expert},
     {"distributed.dp_replicate_size", ConfigField::data_replicate},
-    {"distributed.sequence_parallel", PlanChoice::sequence_parallel, "", flags},
+    {"distributed.sequence_parallel", PlanChoice::sequence_parallel, "", common::flags},
     {"distributed.activation_checkpointing", PlanChoice::recompute, "", recomputed},
-    {"distributed.reshard_after_forward", ConfigField::reshards, "", flags},
-    {"distributed.enable_compile", ConfigField::compiled, "", flags},
+    {"distributed.reshard_after_forward", ConfigField::reshards, "", common::flags},
+    {"distributed.enable_compile", ConfigField::compiled, "", common::flags},
     {"distributed.pipeline.pp_schedule", PlanChoice::schedule, "", schedules},
     {"distributed.pipeline.pp_microbatch_size", ConfigField::pipeline_batch},
     {"distributed.pipeline.layers_per_stage", ConfigField::layers_per_virtual_stage},
-    weak({"compile.enabled", ConfigField::compiled, "", flags}),
+    weak({"compile.enabled", ConfigField::compiled, "", common::flags}),
     {"loss_fn._target_", ConfigField::loss, "", losses},
     // [nemo_automodel/components/loss/masked_ce.py]
     only_read(weak({"loss_fn.fp32_upcast", ConfigField::loss, "", upcasts})),
     {"optimizer._target_", ConfigField::optimizer, "", optimizers},
     {"benchmark.num_nodes", ConfigField::nodes},
 });
+constexpr auto rows = one_name_each<arguments>();
 
 // The batch of a step is given; the default of each dimension of the mesh is 1.
 constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"},

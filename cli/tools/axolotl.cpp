@@ -7,11 +7,9 @@ namespace axolotl_tables {
 
 // Sources of names and defaults: axolotl-ai-cloud/axolotl, src/axolotl/utils/schemas/config.py,
 // training.py, peft.py and fsdp.py.
-constexpr auto halves = argument_words("true=fp16", "false=");
 // On devices with bf16, auto is bf16 [src/axolotl/utils/config/__init__.py, normalize_config].
 constexpr auto brains = argument_words("true=bf16", "auto>bf16", "full>bf16", "false=");
 constexpr auto recomputed = argument_words("true=full", "false=none", "unsloth>full", "offload>full", "offload_disk>full");
-constexpr auto fused_heads = argument_words("true=linear", "false=");
 constexpr auto fused_losses = argument_words("true=fused", "false=");
 // The plugin's switch is on by default [src/axolotl/integrations/cut_cross_entropy/args.py].
 constexpr auto plugins = argument_words("axolotl.integrations.cut_cross_entropy.CutCrossEntropyPlugin=linear");
@@ -24,12 +22,8 @@ constexpr auto attentions = argument_words("eager=unfused", "sdpa=fused", "flash
 constexpr auto adapters = argument_words("lora=lora", "qlora=lora", "=none");
 // Double quantization is on by default [src/axolotl/loaders/model.py, bnb_4bit_use_double_quant].
 constexpr auto four_bits = argument_words("true=nf4-double", "false=");
-constexpr auto eight_bits = argument_words("true=int8", "false=");
 constexpr auto shards = argument_words("full_shard=3", "shard_grad_op=2", "hybrid_shard=3", "no_shard=0");
 constexpr auto older_shards = argument_words("FULL_SHARD=3", "SHARD_GRAD_OP=2", "HYBRID_SHARD=3", "NO_SHARD=0");
-constexpr auto hybrids = argument_words("HYBRID_SHARD=yes", "FULL_SHARD=no", "SHARD_GRAD_OP=no", "NO_SHARD=no");
-constexpr auto offloads = argument_words("true=weights", "false=none");
-constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto optimizers = argument_words(
     "adamw_torch=adamw", "adamw_torch_fused=adamw", "adamw_hf=adamw", "adamw_bnb_8bit=adam8bit", "adamw_8bit=adam8bit",
     "paged_adamw_8bit=paged-adam8bit", "paged_adamw_32bit=paged-adamw", "adamw_torch_8bit>adam8bit",
@@ -39,61 +33,50 @@ constexpr auto optimizers = argument_words(
 // Modules are added to the linear ones [axolotl-ai-cloud/axolotl, src/axolotl/loaders/adapter.py, load_lora].
 constexpr auto linears = argument_words("true=all-linear", "false=");
 
-constexpr auto rows = std::to_array<ArgumentRow>({
+constexpr auto arguments = std::to_array<ArgumentRow>({
     {"base_model", ConfigField::model},
     {"sequence_len", ConfigField::sequence},
     {"micro_batch_size", ConfigField::micro_batch},
     {"gradient_accumulation_steps", ConfigField::accumulation},
     {"adapter", ConfigField::adapter, "", adapters},
     {"load_in_4bit", ConfigField::base, "", four_bits},
-    {"load_in_8bit", ConfigField::base, "", eight_bits},
+    {"load_in_8bit", ConfigField::base, "", common::eight_bits},
     {"lora_r", ConfigField::adapter_rank},
     only_read({"lora_dropout", ConfigField::adapter_dropout}),
     only_read({"lora_target_modules", ConfigField::adapter_layers}),
     only_read({"lora_target_linear", ConfigField::adapter_layers, "", linears}),
     {"optimizer", ConfigField::optimizer, "", optimizers},
-    {"bf16", ConfigField::precision, "", brains},
-    {"bfloat16", ConfigField::precision, "", brains},
-    {"fp16", ConfigField::precision, "", halves},
-    {"float16", ConfigField::precision, "", halves},
-    {"gradient_checkpointing", PlanChoice::recompute, "", recomputed},
-    {"activation_offloading", PlanChoice::offload_activations, "", flags},
+    {"bf16|bfloat16", ConfigField::precision, "", brains},
+    {"fp16|float16", ConfigField::precision, "", common::halves},
+    {"gradient_checkpointing|fsdp_config.activation_checkpointing|fsdp_config.fsdp_activation_checkpointing",
+     PlanChoice::recompute, "", recomputed},
+    {"activation_offloading", PlanChoice::offload_activations, "", common::flags},
     {"flash_attention", ConfigField::attention, "", flash},
-    {"sdp_attention", ConfigField::attention, "", fused},
-    {"xformers_attention", ConfigField::attention, "", fused},
-    {"flex_attention", ConfigField::attention, "", fused},
+    {"sdp_attention|xformers_attention|flex_attention", ConfigField::attention, "", fused},
     {"eager_attention", ConfigField::attention, "", eager},
     {"attn_implementation", ConfigField::attention, "", attentions},
     only_read({"lora_modules_to_save", ConfigField::trained_modules}),
-    {"torch_compile", ConfigField::compiled, "", flags},
-    only_read({"liger_fused_linear_cross_entropy", ConfigField::loss, "", fused_heads}),
-    only_read({"cut_cross_entropy", ConfigField::loss, "", fused_heads}),
-    only_read(weak({"liger_cross_entropy", ConfigField::loss, "", fused_losses})),
-    only_read(weak({"unsloth_cross_entropy_loss", ConfigField::loss, "", fused_losses})),
+    {"torch_compile", ConfigField::compiled, "", common::flags},
+    only_read({"liger_fused_linear_cross_entropy|cut_cross_entropy", ConfigField::loss, "", common::fused_heads}),
+    only_read(weak({"liger_cross_entropy|unsloth_cross_entropy_loss", ConfigField::loss, "", fused_losses})),
     listed(weak({"plugins", ConfigField::loss, "", plugins})),
     {"deepspeed", ConfigField::deepspeed_file},
     listed({"fsdp", PlanChoice::zero, "", shards}),
     // Newer configurations give the version of FSDP. Keys in `fsdp_config` may begin with `fsdp_`.
     weak({"fsdp_version", PlanChoice::zero, "3"}),
-    {"fsdp_config.fsdp_sharding_strategy", PlanChoice::zero, "", older_shards},
-    {"fsdp_config.fsdp_sharding_strategy", ConfigField::shards_nodes, "", hybrids},
-    {"fsdp_config.sharding_strategy", PlanChoice::zero, "", older_shards},
-    {"fsdp_config.sharding_strategy", ConfigField::shards_nodes, "", hybrids},
-    weak({"fsdp_config.fsdp_transformer_layer_cls_to_wrap", PlanChoice::zero, "3"}),
-    weak({"fsdp_config.transformer_layer_cls_to_wrap", PlanChoice::zero, "3"}),
-    {"fsdp_config.fsdp_offload_params", PlanChoice::offload, "", offloads},
-    {"fsdp_config.offload_params", PlanChoice::offload, "", offloads},
-    {"fsdp_config.reshard_after_forward", ConfigField::reshards, "", flags},
-    {"fsdp_config.fsdp_reshard_after_forward", ConfigField::reshards, "", flags},
-    {"fsdp_config.activation_checkpointing", PlanChoice::recompute, "", recomputed},
-    {"fsdp_config.fsdp_activation_checkpointing", PlanChoice::recompute, "", recomputed},
+    {"fsdp_config.fsdp_sharding_strategy|fsdp_config.sharding_strategy", PlanChoice::zero, "", older_shards},
+    {"fsdp_config.fsdp_sharding_strategy|fsdp_config.sharding_strategy", ConfigField::shards_nodes, "", common::hybrids},
+    weak(
+        {"fsdp_config.fsdp_transformer_layer_cls_to_wrap|fsdp_config.transformer_layer_cls_to_wrap", PlanChoice::zero, "3"}),
+    {"fsdp_config.fsdp_offload_params|fsdp_config.offload_params", PlanChoice::offload, "", common::offloads},
+    {"fsdp_config.reshard_after_forward|fsdp_config.fsdp_reshard_after_forward", ConfigField::reshards, "", common::flags},
     {"tensor_parallel_size", ConfigField::tensor},
-    {"context_parallel_size", ConfigField::context},
-    {"sequence_parallel_degree", ConfigField::context},
+    {"context_parallel_size|sequence_parallel_degree", ConfigField::context},
     {"dp_shard_size", ConfigField::data_shard},
     {"dp_replicate_size", ConfigField::data_replicate},
     {"expert_parallel_size", ConfigField::expert},
 });
+constexpr auto rows = one_name_each<arguments>();
 
 constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"},
                                                   {ConfigField::micro_batch, "1"},

@@ -1,11 +1,12 @@
 #include "cli/tools/config_text.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include "core/words.hpp"
 
 namespace ddl {
 namespace {
@@ -15,24 +16,15 @@ using Json = ConfigText::Json;
 /// Converts a text to a JSON number or flag if the tool reads the text as a number or flag; else to a JSON string.
 Json literal(const std::string& text) {
   if (text == "true" || text == "false") return text == "true";
-  const char* const end = text.data() + text.size();
-  std::int64_t whole = 0;
-  if (const auto [stop, problem] = std::from_chars(text.data(), end, whole); problem == std::errc{} && stop == end)
-    return whole;
-  double number = 0;
-  if (const auto [stop, problem] = std::from_chars(text.data(), end, number); problem == std::errc{} && stop == end)
-    return number;
+  if (const auto whole = number_in(text)) return *whole;
+  if (const auto number = number_in<double>(text)) return *number;
   return text;
 }
 
 /// Converts names that are separated by spaces to a JSON list.
 Json list_of(const std::string& text) {
   Json list = Json::array();
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find(' ', at), text.size());
-    list.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
+  for (const std::string_view word : split(text, " ")) list.push_back(word);
   return list;
 }
 
@@ -82,7 +74,7 @@ bool is_written_by(const ArgumentRow& row, const RunValues& values) {
 
 /// Returns whether this program writes the field in configurations of this format.
 bool is_written(const ConfigurationFormat& format, RunField field, const RunValues& values) {
-  return std::any_of(format.rows.begin(), format.rows.end(), [&](const ArgumentRow& row) {
+  return std::ranges::any_of(format.rows, [&](const ArgumentRow& row) {
     return row.field == field && is_written_by(row, values) && said_by(format, row, values).has_value();
   });
 }
@@ -149,11 +141,7 @@ Json ConfigText::tree() const {
   Json root = Json::object();
   for (const auto& [key, value] : arguments_) {
     Json* node = &root;
-    for (std::size_t at = 0; at <= key.size();) {
-      const std::size_t end = std::min(key.find('.', at), key.size());
-      node = &(*node)[key.substr(at, end - at)];
-      at = end + 1;
-    }
+    for (const std::string_view step : split(key, ".")) node = &(*node)[std::string(step)];
     if (value.is_object() && node->is_object()) {
       node->update(value);
     } else {

@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "core/find.hpp"
+
 namespace ddl {
 namespace {
 
@@ -48,14 +50,13 @@ constexpr std::array all_stand_ins{
 };
 
 const UsualValue* usual_in(std::span<const UsualValue> all, RunField field) {
-  const auto found = std::find_if(all.begin(), all.end(), [&](const UsualValue& each) { return each.field == field; });
-  return found == all.end() ? nullptr : &*found;
+  return find_where(all, [&](const UsualValue& each) { return each.field == field; });
 }
 
 /// Returns whether `word` also gives the right values to the other fields that the argument sets. Fields are ignored if
 /// their rows have no word for their values.
 bool fits_others(const ConfigurationFormat& format, const ArgumentRow& row, std::string_view word, const RunValues& values) {
-  return std::all_of(format.rows.begin(), format.rows.end(), [&](const ArgumentRow& other) {
+  return std::ranges::all_of(format.rows, [&](const ArgumentRow& other) {
     if (other.key != row.key || other.field == row.field || !values[other.field]) return true;
     bool has_word = false, fits = false;
     for (const ArgumentWord& each : other.words) {
@@ -71,12 +72,12 @@ bool fits_others(const ConfigurationFormat& format, const ArgumentRow& row, std:
 
 bool runs_megatron_core(const ConfigurationFormat& format) {
   const auto all = {&megatron_arguments, &nemo_yaml, &swift_megatron_arguments, &slime_arguments};
-  return std::find(all.begin(), all.end(), &format) != all.end();
+  return contains(all, &format);
 }
 
 bool starts_ray(const ConfigurationFormat* format) {
   const auto all = {&verl_overrides, &slime_arguments, &nemo_rl_yaml, &easy_r1_yaml, &skyrl_overrides, &openrlhf_arguments};
-  return std::find(all.begin(), all.end(), format) != all.end();
+  return contains(all, format);
 }
 
 std::span<const ConfigurationFormat* const> configuration_formats() {
@@ -133,7 +134,7 @@ std::optional<std::string> said_by(const ConfigurationFormat& format, const Argu
   if (row.words.empty()) {
     std::string text = *value;
     // A choice that is a set of names is written as a list of these names.
-    if (row.field.choice() && !row_of(*row.field.choice()).parts.empty()) std::replace(text.begin(), text.end(), '+', ' ');
+    if (row.field.choice() && !row_of(*row.field.choice()).parts.empty()) std::ranges::replace(text, '+', ' ');
     return text;
   }
   for (const ArgumentWord& word : row.words) {
@@ -146,7 +147,7 @@ std::optional<std::string> said_by(const ConfigurationFormat& format, const Argu
 std::span<const StandIn> stand_ins() { return all_stand_ins; }
 
 bool is_stand_in(RunField field) {
-  return std::any_of(all_stand_ins.begin(), all_stand_ins.end(), [&](const StandIn& each) { return each.by == field; });
+  return std::ranges::any_of(all_stand_ins, [&](const StandIn& each) { return each.by == field; });
 }
 
 std::string name_of(RunField field) {
@@ -163,7 +164,7 @@ std::string name_of(RunField field) {
       std::pair{ConfigField::momentum, "momentum"},
       std::pair{ConfigField::accumulation, "micro-batches"},
   };
-  const auto found = std::find_if(names.begin(), names.end(), [&](const auto& each) { return each.first == field; });
+  const auto found = std::ranges::find_if(names, [&](const auto& each) { return each.first == field; });
   return found == names.end() ? std::string() : std::string(found->second);
 }
 

@@ -27,6 +27,24 @@ template <class... Pairs>
 consteval auto argument_words(const Pairs&... pairs) {
   return std::array{word_of(pairs)...};
 }
+/// Words that several tools share.
+namespace common {
+inline constexpr auto flags = argument_words("true=yes", "false=no");
+inline constexpr auto recomputed = argument_words("true=full", "false=none");
+inline constexpr auto offloads = argument_words("true=weights", "false=none");
+inline constexpr auto weight_offloads = argument_words("true=weights", "false=");
+inline constexpr auto fused_heads = argument_words("true=linear", "false=");
+inline constexpr auto halves = argument_words("true=fp16", "false=");
+inline constexpr auto state_offloads = argument_words("true=optimizer", "false=none");
+inline constexpr auto brains = argument_words("true=bf16", "false=");
+inline constexpr auto torch_types = argument_words("bfloat16=bf16", "float16=fp16", "float32=fp32");
+inline constexpr auto hybrids = argument_words("HYBRID_SHARD=yes", "FULL_SHARD=no", "SHARD_GRAD_OP=no", "NO_SHARD=no");
+inline constexpr auto only_yes = argument_words("true=yes", "false=");
+inline constexpr auto four_bits = argument_words("true=nf4-double", "false=");
+inline constexpr auto eight_bits = argument_words("true=int8", "false=");
+inline constexpr auto counts = argument_words("true=1", "false=0");
+inline constexpr auto on_host = argument_words("cpu=yes", "none=no");
+}  // namespace common
 template <class... Names>
 consteval auto argument_names(const Names&... all) {
   return std::array<std::string_view, sizeof...(Names)>{all...};
@@ -63,6 +81,37 @@ struct ArgumentRow {
 [[nodiscard]] constexpr ArgumentRow listed(ArgumentRow row) {
   row.is_list = true;
   return only_read(row);
+}
+
+/// Returns a table with one name in each row. In `arguments`, a key may have several names of one argument, separated by
+/// `|`: the first is written, and all are read.
+template <const auto& arguments>
+consteval auto one_name_each() {
+  constexpr auto last = [](std::string_view names) { return names.find('|') == std::string_view::npos; };
+  constexpr auto rest = [](std::string_view names) { return names.substr(names.find('|') + 1); };
+  constexpr std::size_t count = [=] {
+    std::size_t all = arguments.size();
+    for (const ArgumentRow& row : arguments) {
+      for (std::string_view names = row.key; !last(names); names = rest(names)) ++all;
+    }
+    return all;
+  }();
+  const auto row_at = [=](std::size_t place) {
+    ArgumentRow row = arguments.front();
+    for (const ArgumentRow& each : arguments) {
+      for (std::string_view names = each.key;; names = rest(names)) {
+        if (place-- == 0) {
+          row = names.data() == each.key.data() ? each : only_read(each);
+          row.key = names.substr(0, names.find('|'));
+          return row;
+        }
+        if (last(names)) break;
+      }
+    }
+    return row;
+  };
+  return [&]<std::size_t... i>(std::index_sequence<i...>) { return std::array<ArgumentRow, count>{row_at(i)...}; }
+  (std::make_index_sequence<count>());
 }
 
 /// The tool's default for a field that a configuration does not set.
@@ -110,7 +159,6 @@ struct ForeignTool {
 };
 [[nodiscard]] std::span<const ForeignTool> foreign_tools();
 
-/// The languages of configurations.
 enum class ConfigurationLanguage { script, json, yaml, toml };
 
 /// A format of configurations. A new format needs a file with its tables, and a line in `configuration_formats`.

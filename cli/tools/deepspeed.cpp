@@ -11,13 +11,8 @@ namespace deepspeed_tables {
 
 // Sources of names and defaults: DeepSpeed, docs/_pages/config-json.md, deepspeed/runtime/config.py
 // and runtime/zero/config.py.
-constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto recomputed = argument_words("true>full", "false=");
-constexpr auto half = argument_words("true=fp16", "false=");
-constexpr auto brain = argument_words("true=bf16", "false=");
 constexpr auto devices = argument_words("cpu=optimizer", "cpu=weights", "none=none");
-constexpr auto older_offload = argument_words("true=optimizer", "false=none");
-constexpr auto weight_devices = argument_words("cpu=yes", "none=no");
 constexpr auto optimizers = argument_words("Adam=adam", "AdamW=adamw", "FusedAdam=adam", "Lamb=lamb", "SGD=momentum",
                                            "OneBitAdam=adam", "ZeroOneAdam=adam", "OneBitLamb=lamb");
 
@@ -28,18 +23,18 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"optimizer.type", ConfigField::optimizer, "", optimizers},
     {"optimizer.params.momentum", ConfigField::momentum},
     {"zero_optimization.stage", PlanChoice::zero},
-    {"zero_optimization.overlap_comm", ConfigField::overlap, "", flags},
+    {"zero_optimization.overlap_comm", ConfigField::overlap, "", common::flags},
     only_read({"zero_optimization.mics_shard_size", PlanChoice::shard_group}),
     {"zero_optimization.zero_hpz_partition_size", PlanChoice::secondary_shards},
     {"zero_optimization.offload_optimizer.device", PlanChoice::offload, "", devices},
-    only_read({"zero_optimization.cpu_offload", PlanChoice::offload, "", older_offload}),
-    {"zero_optimization.offload_param.device", ConfigField::offload_weights, "", weight_devices},
+    only_read({"zero_optimization.cpu_offload", PlanChoice::offload, "", common::state_offloads}),
+    {"zero_optimization.offload_param.device", ConfigField::offload_weights, "", common::on_host},
     // It moves the kept inputs of recomputed layers [deepspeed/runtime/activation_checkpointing/checkpointing.py].
-    only_read({"activation_checkpointing.cpu_checkpointing", PlanChoice::offload_activations, "", flags}),
+    only_read({"activation_checkpointing.cpu_checkpointing", PlanChoice::offload_activations, "", common::flags}),
     only_read(weak({"activation_checkpointing.cpu_checkpointing", PlanChoice::recompute, "", recomputed})),
-    {"fp16.enabled", ConfigField::precision, "", half},
-    {"bf16.enabled", ConfigField::precision, "", brain},
-    only_read({"bfloat16.enabled", ConfigField::precision, "", brain}),
+    {"fp16.enabled", ConfigField::precision, "", common::halves},
+    {"bf16.enabled", ConfigField::precision, "", common::brains},
+    only_read({"bfloat16.enabled", ConfigField::precision, "", common::brains}),
     only_read({"tensor_parallel.autotp_size", ConfigField::tensor}),
     only_read({"sequence_parallel_size", ConfigField::context}),
 });

@@ -7,28 +7,25 @@ namespace easy_r1_tables {
 
 // Sources of names and defaults: hiyouga/EasyR1, examples/config.yaml, verl/workers/actor/config.py and
 // verl/trainer/config.py.
-constexpr auto flags = argument_words("true=full", "false=none");
 constexpr auto shards = argument_words("true=3", "false=2");
-constexpr auto weights = argument_words("true=weights", "false=");
 constexpr auto pure = argument_words("adamw_bf16=yes", "*=");
 constexpr auto types = argument_words("*16=yes", "*32=no");
 constexpr auto precisions =
     argument_words("bf16=bf16", "bfloat16=bf16", "fp16=fp16", "float16=fp16", "fp32=fp32", "float32=fp32");
-constexpr auto frozen = argument_words("true=yes", "false=no");
 
 constexpr auto rows = std::to_array<ArgumentRow>({
     {"worker.actor.model.model_path", ConfigField::model},
-    {"worker.actor.model.enable_gradient_checkpointing", PlanChoice::recompute, "", flags},
+    {"worker.actor.model.enable_gradient_checkpointing", PlanChoice::recompute, "", common::recomputed},
     {"worker.actor.model.lora.rank", ConfigField::adapter_rank},
     only_read({"worker.actor.model.lora.target_modules", ConfigField::adapter_layers}),
-    {"worker.actor.model.freeze_vision_tower", ConfigField::frozen_vision, "", frozen},
+    {"worker.actor.model.freeze_vision_tower", ConfigField::frozen_vision, "", common::flags},
     {"worker.actor.global_batch_size", ConfigField::global_batch},
     {"worker.rollout.n", ConfigField::samples_each},
     {"worker.actor.micro_batch_size_per_device_for_update", ConfigField::micro_batch},
     {"worker.actor.ulysses_size", ConfigField::context},
     {"worker.actor.ulysses_size", PlanChoice::context_exchange, "ulysses"},
     {"worker.actor.fsdp.enable_full_shard", PlanChoice::zero, "", shards},
-    {"worker.actor.fsdp.enable_cpu_offload", PlanChoice::offload, "", weights},
+    {"worker.actor.fsdp.enable_cpu_offload", PlanChoice::offload, "", common::weight_offloads},
     only_read({"worker.actor.fsdp.fsdp_size", PlanChoice::shard_group}),
     only_read({"worker.actor.fsdp.torch_dtype", ConfigField::pure, "", types}),
     only_read({"worker.actor.fsdp.mp_param_dtype", ConfigField::precision, "", precisions}),

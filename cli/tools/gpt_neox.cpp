@@ -6,24 +6,19 @@ namespace ddl {
 namespace gpt_neox_tables {
 
 // Sources of names and defaults: EleutherAI/gpt-neox, configs/neox_arguments.md, megatron/neox_arguments/neox_args.py.
-constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto norms = argument_words("layernorm=layer", "rmsnorm=rms", "non_parametric_layernorm>layer");
 constexpr auto positions = argument_words("rotary=rope", "learned=learned", "none=none", "sinusoidal>learned");
 constexpr auto activations = argument_words("gelu=gelu", "swiglu=swiglu", "geglu=geglu", "silu>swiglu", "relu>gelu",
                                             "softsign>gelu", "swish>gelu", "mish>gelu", "reglu>geglu", "bilinear>geglu");
 constexpr auto untied = argument_words("true=no", "false=yes");
-constexpr auto recomputed = argument_words("true=full", "false=none");
-constexpr auto half = argument_words("true=fp16", "false=");
-constexpr auto brain = argument_words("true=bf16", "false=");
 constexpr auto precisions = argument_words("fp16=fp16", "bfloat16=bf16", "fp32=fp32");
 constexpr auto attentions = argument_words("flash=flash2", "global=unfused", "local=unfused");
 constexpr auto devices = argument_words("cpu=optimizer", "none=none");
-constexpr auto weight_devices = argument_words("cpu=yes", "none=no");
 constexpr auto optimizers =
     argument_words("Adam=adam", "Adam=adamw", "AdamW>adamw", "OneBitAdam>adam", "SGD=momentum", "Lamb=lamb");
 constexpr auto llama_mlp = argument_words("llama=yes", "regular=no");
 
-constexpr auto rows = std::to_array<ArgumentRow>({
+constexpr auto arguments = std::to_array<ArgumentRow>({
     {"num_layers", ConfigField::layers},
     {"hidden_size", ConfigField::hidden},
     {"num_attention_heads", ConfigField::heads},
@@ -38,9 +33,9 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"activation", ConfigField::activation, "", activations},
     {"mlp_type", ConfigField::gated, "", llama_mlp},
     {"no_weight_tying", ConfigField::tied, "", untied},
-    {"use_bias_in_attn_linear", ConfigField::bias, "", flags},
-    {"use_qk_layernorm", ConfigField::query_key_norm, "", flags},
-    {"gpt_j_residual", ConfigField::parallel, "", flags},
+    {"use_bias_in_attn_linear", ConfigField::bias, "", common::flags},
+    {"use_qk_layernorm", ConfigField::query_key_norm, "", common::flags},
+    {"gpt_j_residual", ConfigField::parallel, "", common::flags},
     {"hidden_dropout", ConfigField::hidden_dropout},
     {"attention_dropout", ConfigField::attention_dropout},
     listed({"attention_config", ConfigField::attention, "", attentions}),
@@ -51,25 +46,24 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"pipe_parallel_size", ConfigField::pipeline},
     {"model_parallel_size", ConfigField::tensor},
     {"context_parallel_size", ConfigField::context},
-    {"sequence_parallel", PlanChoice::sequence_parallel, "", flags},
+    {"sequence_parallel", PlanChoice::sequence_parallel, "", common::flags},
     {"train_batch_size", ConfigField::global_batch},
-    {"train_micro_batch_size_per_gpu", ConfigField::micro_batch},
-    {"batch_size", ConfigField::micro_batch},
-    {"gradient_accumulation_steps", ConfigField::accumulation},
-    {"gas", ConfigField::accumulation},
+    {"train_micro_batch_size_per_gpu|batch_size", ConfigField::micro_batch},
+    {"gradient_accumulation_steps|gas", ConfigField::accumulation},
     {"global_num_gpus", ConfigField::gpus},
     {"num_gpus", ConfigField::gpus_per_node},
     {"num_nodes", ConfigField::nodes},
-    {"checkpoint_activations", PlanChoice::recompute, "", recomputed},
-    {"fp16.enabled", ConfigField::precision, "", half},
-    {"bf16.enabled", ConfigField::precision, "", brain},
+    {"checkpoint_activations", PlanChoice::recompute, "", common::recomputed},
+    {"fp16.enabled", ConfigField::precision, "", common::halves},
+    {"bf16.enabled", ConfigField::precision, "", common::brains},
     {"precision", ConfigField::precision, "", precisions},
     {"optimizer.type", ConfigField::optimizer, "", optimizers},
     {"zero_optimization.stage", PlanChoice::zero},
-    {"zero_optimization.overlap_comm", ConfigField::overlap, "", flags},
+    {"zero_optimization.overlap_comm", ConfigField::overlap, "", common::flags},
     {"zero_optimization.offload_optimizer.device", PlanChoice::offload, "", devices},
-    {"zero_optimization.offload_param.device", ConfigField::offload_weights, "", weight_devices},
+    {"zero_optimization.offload_param.device", ConfigField::offload_weights, "", common::on_host},
 });
+constexpr auto rows = one_name_each<arguments>();
 
 constexpr auto usual = std::to_array<UsualValue>({{ConfigField::precision, "fp32"},
                                                   {ConfigField::norm, "layer"},

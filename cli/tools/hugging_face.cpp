@@ -1,8 +1,8 @@
 #include <array>
-#include <charconv>
 #include <string_view>
 
 #include "cli/tools/network_of.hpp"
+#include "core/words.hpp"
 
 namespace ddl {
 namespace {
@@ -21,9 +21,7 @@ class ConfigWriter {
   void count(std::string_view key, std::string_view name) { set(key, number(name)); }
   void share(std::string_view key, std::string_view name) {
     const std::string text = model_.family_parameter(name);
-    double value = 0;
-    std::from_chars(text.data(), text.data() + text.size(), value);
-    set(key, value);
+    set(key, number_in<double>(text).value_or(0));
   }
   /// Sets the activation. `gelu` in model files means the tanh approximation. Each written activation runs as one kernel.
   void activation(std::string_view key) {
@@ -206,10 +204,7 @@ std::optional<HuggingFaceNetwork> hugging_face_network(const Model& model) {
 }
 
 std::int64_t family_number(const Model& model, std::string_view name) {
-  const std::string text = model.family_parameter(name);
-  std::int64_t value = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return problem == std::errc() && end == text.data() + text.size() ? value : 0;
+  return number_in(model.family_parameter(name)).value_or(0);
 }
 
 bool family_flag(const Model& model, std::string_view name) { return model.family_parameter(name) == "yes"; }

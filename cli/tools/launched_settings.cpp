@@ -26,7 +26,7 @@ bool is_word_of(std::string_view words, std::string_view word) {
 }
 
 bool is_carried(std::span<const std::string_view> carried, std::string_view key, std::string_view value) {
-  return std::any_of(carried.begin(), carried.end(), [&](std::string_view each) {
+  return std::ranges::any_of(carried, [&](std::string_view each) {
     const std::size_t at = each.find('=');
     return each.substr(0, at) == key && (at == std::string_view::npos || is_word_of(each.substr(at + 1), value));
   });
@@ -49,7 +49,7 @@ std::optional<CannotLaunch> lacks_settings(const LaunchRequest& request, std::sp
     const std::string value = text_of(row, setting);
     if (is_word_of(row.launched_by_default, value) || is_carried(carried, row.key, value)) return;
     std::string option(row.key);
-    std::replace(option.begin(), option.end(), '_', '-');
+    std::ranges::replace(option, '_', '-');
     lacks = CannotLaunch{row.has_option ? fmt::format("its files have no --{} {}", option, value)
                                         : fmt::format("its files have no --setting {}={}", row.key, value)};
   });

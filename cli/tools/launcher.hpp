@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "calibration/inputs/study.hpp"
+#include "core/embedded.hpp"
 #include "core/write_folder.hpp"
 #include "estimator/step/estimate.hpp"
 
@@ -56,6 +57,9 @@ struct Launcher {
   LaunchOutcome (*launch)(const LaunchRequest& request);
   bool may_have_layouts = false;  ///< whether layers may have several layouts
 };
+
+/// The scripts that launchers write, from cli/tools/scripts.
+[[nodiscard]] std::span<const EmbeddedFile> launch_scripts();
 
 /// All launchers, in the order of reports.
 [[nodiscard]] std::span<const Launcher> launchers();

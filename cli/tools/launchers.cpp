@@ -27,54 +27,29 @@ std::span<const Launcher> launchers() {
 std::span<const ArgumentRow> launcher_rows() {
   // torchrun starts a process for each device that a node has.
   static constexpr auto processes = argument_words("gpu=", "auto=", "*=*");
-  static constexpr auto rows = std::to_array<ArgumentRow>({
-      {"slurm:--nodes", ConfigField::nodes},
-      {"slurm:-N", ConfigField::nodes},
-      {"slurm:--gpus-per-node", ConfigField::gpus_per_node},
-      {"slurm:--gres", ConfigField::gpus_per_node},
-      {"slurm:--gpus", ConfigField::gpus},
-      {"slurm:-G", ConfigField::gpus},
-      {"srun:--nodes", ConfigField::nodes},
-      {"srun:-N", ConfigField::nodes},
-      {"srun:--gpus-per-node", ConfigField::gpus_per_node},
-      {"srun:--gres", ConfigField::gpus_per_node},
-      {"srun:--gpus", ConfigField::gpus},
-      {"srun:-G", ConfigField::gpus},
-      {"torchrun:--nnodes", ConfigField::nodes},
+  static constexpr auto arguments = std::to_array<ArgumentRow>({
+      {"slurm:--nodes|slurm:-N|srun:--nodes|srun:-N", ConfigField::nodes},
+      {"torchrun:--nnodes|deepspeed:--num-nodes|accelerate:--num-machines", ConfigField::nodes},
+      {"slurm:--gpus-per-node|slurm:--gres|srun:--gpus-per-node|srun:--gres", ConfigField::gpus_per_node},
+      {"slurm:--gpus|slurm:-G|srun:--gpus|srun:-G", ConfigField::gpus},
+      {"mpirun:-np|mpirun:-n|mpirun:--np|msrun:--worker-num|accelerate:--num-processes", ConfigField::gpus},
       {"torchrun:--nproc-per-node", ConfigField::gpus_per_node, "", processes},
-      {"deepspeed:--num-nodes", ConfigField::nodes},
-      {"deepspeed:--num-gpus", ConfigField::gpus_per_node},
-      {"mpirun:-np", ConfigField::gpus},
-      {"mpirun:-n", ConfigField::gpus},
-      {"mpirun:--np", ConfigField::gpus},
-      {"msrun:--worker-num", ConfigField::gpus},
-      {"msrun:--local-worker-num", ConfigField::gpus_per_node},
-      {"accelerate:--num-processes", ConfigField::gpus},
-      {"accelerate:--num-machines", ConfigField::nodes},
+      {"deepspeed:--num-gpus|msrun:--local-worker-num|pbs:-l ngpus|sge:-l ngpus|pjm:-l ngpus|lsf:-gpu",
+       ConfigField::gpus_per_node},
       {"accelerate:--config-file", ConfigField::accelerate_file},
       // Arguments of batch systems other than Slurm: PBS, qsub(1B) and pbs_resources(7B); Grid
       // Engine; Fujitsu's pjsub; LSF, bsub(1).
-      {"pbs:-l select", ConfigField::nodes},
-      {"pbs:-l ngpus", ConfigField::gpus_per_node},
-      {"sge:-l select", ConfigField::nodes},
-      {"sge:-l ngpus", ConfigField::gpus_per_node},
-      {"pjm:-l select", ConfigField::nodes},
-      {"pjm:-l ngpus", ConfigField::gpus_per_node},
-      {"lsf:-nnodes", ConfigField::nodes},
-      {"lsf:-gpu", ConfigField::gpus_per_node},
+      {"pbs:-l select|sge:-l select|pjm:-l select|lsf:-nnodes", ConfigField::nodes},
       weak({"environment:-NNODES", ConfigField::nodes}),
-      weak({"environment:-NPROC_PER_NODE", ConfigField::gpus_per_node}),
-      weak({"environment:-CUDA_VISIBLE_DEVICES", ConfigField::gpus_per_node}),
+      weak({"environment:-NPROC_PER_NODE|environment:-CUDA_VISIBLE_DEVICES", ConfigField::gpus_per_node}),
       only_read({"environment:-PYTORCH_ALLOC_CONF", ConfigField::allocator}),
       only_read(weak({"environment:-PYTORCH_CUDA_ALLOC_CONF", ConfigField::allocator})),
-      {"--deepspeed", ConfigField::deepspeed_file},
-      {"--deepspeed_config", ConfigField::deepspeed_file},
-      {"--job.config_file", ConfigField::trainer_file},
-      {"--config_file", ConfigField::trainer_file},
-      {"--config", ConfigField::trainer_file},
+      {"--deepspeed|--deepspeed_config", ConfigField::deepspeed_file},
+      {"--job.config_file|--config_file|--config", ConfigField::trainer_file},
       {"--yaml-cfg", ConfigField::trainer_file},          // Megatron-LM's
       weak({"python:-file", ConfigField::trainer_file}),  // a file among other arguments, which the program may write
   });
+  static constexpr auto rows = one_name_each<arguments>();
   return rows;
 }
 

@@ -7,8 +7,6 @@ namespace levanter_tables {
 
 // Sources of names and defaults: stanford-crfm/levanter, src/levanter/trainer.py, models/llama.py, models/gpt2.py and
 // main/train_lm.py.
-constexpr auto flags = argument_words("true=yes", "false=no");
-constexpr auto recomputed = argument_words("true=full", "false=none");
 constexpr auto norms = argument_words("gpt2=layer", "llama=rms", "mistral=rms", "mixtral=rms", "qwen=rms", "qwen3=rms");
 constexpr auto positions =
     argument_words("gpt2=learned", "llama=rope", "mistral=rope", "mixtral=rope", "qwen=rope", "qwen3=rope");
@@ -46,8 +44,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"model.seq_len", ConfigField::sequence},
     weak({"max_seq_len", ConfigField::sequence}),
     {"max_train_length", ConfigField::sequence},
-    {"model.use_bias", ConfigField::bias, "", flags},
-    {"model.tie_word_embeddings", ConfigField::tied, "", flags},
+    {"model.use_bias", ConfigField::bias, "", common::flags},
+    {"model.tie_word_embeddings", ConfigField::tied, "", common::flags},
     {"model.embd_pdrop", ConfigField::hidden_dropout},
     {"model.attn_pdrop", ConfigField::attention_dropout},
     weak({"model.type", ConfigField::layers, "", layers}),
@@ -68,10 +66,10 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"data.tokenizer", ConfigField::tokenizer},
     // Supervised fine-tuning names the tokenizer at the top [main/sft.py].
     weak({"tokenizer", ConfigField::tokenizer}),
-    {"model.gradient_checkpointing", PlanChoice::recompute, "", recomputed},
+    {"model.gradient_checkpointing", PlanChoice::recompute, "", common::recomputed},
     {"trainer.mp", ConfigField::precision, "", precisions},
-    {"trainer.quantization.fp8", ConfigField::fp8, "", flags},
-    {"trainer.fp8", ConfigField::fp8, "", flags},
+    {"trainer.quantization.fp8", ConfigField::fp8, "", common::flags},
+    {"trainer.fp8", ConfigField::fp8, "", common::flags},
     {"trainer.train_batch_size", ConfigField::global_batch, "", counts},
     {"trainer.per_device_parallelism", ConfigField::micro_batch, "", counts},
     {"trainer.model_axis_size", ConfigField::tensor},

@@ -24,9 +24,8 @@ constexpr auto values = argument_words("true=v_proj", "false=-v_proj");
 constexpr auto projections = argument_words("true=o_proj", "false=");
 constexpr auto perceptrons = argument_words("true=mlp", "false=");
 
-constexpr auto rows = std::to_array<ArgumentRow>({
-    {"checkpoint_dir", ConfigField::model},
-    {"model_name", ConfigField::model},
+constexpr auto arguments = std::to_array<ArgumentRow>({
+    {"checkpoint_dir|model_name", ConfigField::model},
     {"model_config.n_layer", ConfigField::layers},
     {"model_config.n_embd", ConfigField::hidden},
     {"model_config.n_head", ConfigField::heads},
@@ -50,9 +49,9 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"train.global_batch_size", ConfigField::global_batch},
     {"train.micro_batch_size", ConfigField::micro_batch},
     {"train.max_seq_length", ConfigField::sequence},
-    {"optimizer", ConfigField::optimizer, "", optimizers},
-    {"optimizer.class_path", ConfigField::optimizer, "", optimizers},
+    {"optimizer|optimizer.class_path", ConfigField::optimizer, "", optimizers},
 });
+constexpr auto rows = one_name_each<arguments>();
 
 // With several devices, LitGPT uses FSDP. Its full fine-tuning then recomputes all blocks, but no key of a file says so.
 constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"},

@@ -7,8 +7,6 @@ namespace llama_factory_tables {
 
 // Sources of names and defaults: hiyouga/LLaMA-Factory, src/llamafactory/hparams/data_args.py, finetuning_args.py and
 // model_args.py. Further arguments, such as per_device_train_batch_size, are those of transformers' TrainingArguments.
-constexpr auto halves = argument_words("true=fp16", "false=");
-constexpr auto brains = argument_words("true=bf16", "false=");
 constexpr auto recomputed = argument_words("true=none", "false=full");
 constexpr auto types = argument_words("lora=lora", "full=none", "oft>none", "freeze>none");
 // Double quantization is on by default [model_args.py, double_quantization].
@@ -16,9 +14,6 @@ constexpr auto quantized = argument_words("4=nf4-double", "8=int8");
 // Without an argument of the precision, all weights that are trained are cast to fp32, and nothing is cast while they are
 // used [model/adapter.py, init_adapter].
 constexpr auto trained_full = argument_words("full=fp32", "*=");
-constexpr auto pure = argument_words("true=yes", "false=");
-constexpr auto flags = argument_words("true=yes", "false=no");
-constexpr auto fused_heads = argument_words("true=linear", "false=");
 constexpr auto attentions =
     argument_words("fa2=flash2", "fa3=flash3", "sdpa=fused", "disabled=unfused", "off=unfused", "auto=fused");
 constexpr auto optimizers =
@@ -32,19 +27,19 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     only_read({"--lora_dropout", ConfigField::adapter_dropout}),
     only_read({"--lora_target", ConfigField::adapter_layers}),
     {"--quantization_bit", ConfigField::base, "", quantized},
-    only_read({"--enable_liger_kernel", ConfigField::loss, "linear", fused_heads}),
+    only_read({"--enable_liger_kernel", ConfigField::loss, "linear", common::fused_heads}),
     only_read({"--additional_target", ConfigField::trained_modules}),
-    only_read({"--freeze_vision_tower", ConfigField::frozen_vision, "yes", flags}),
-    only_read({"--freeze_multi_modal_projector", ConfigField::frozen_projector, "yes", flags}),
-    only_read({"--pure_bf16", ConfigField::pure, "yes", pure}),
+    only_read({"--freeze_vision_tower", ConfigField::frozen_vision, "yes", common::flags}),
+    only_read({"--freeze_multi_modal_projector", ConfigField::frozen_projector, "yes", common::flags}),
+    only_read({"--pure_bf16", ConfigField::pure, "yes", common::only_yes}),
     {"--cutoff_len", ConfigField::sequence},
     {"--per_device_train_batch_size", ConfigField::micro_batch},
     {"--gradient_accumulation_steps", ConfigField::accumulation},
-    {"--bf16", ConfigField::precision, "bf16", brains},
-    {"--fp16", ConfigField::precision, "fp16", halves},
-    only_read({"--fp8", ConfigField::fp8, "yes", flags}),
-    only_read({"--pure_bf16", ConfigField::precision, "bf16", brains}),
-    only_read({"--use_badam", ConfigField::precision, "bf16", brains}),
+    {"--bf16", ConfigField::precision, "bf16", common::brains},
+    {"--fp16", ConfigField::precision, "fp16", common::halves},
+    only_read({"--fp8", ConfigField::fp8, "yes", common::flags}),
+    only_read({"--pure_bf16", ConfigField::precision, "bf16", common::brains}),
+    only_read({"--use_badam", ConfigField::precision, "bf16", common::brains}),
     only_read(weak({"--finetuning_type", ConfigField::precision, "", trained_full})),
     {"--disable_gradient_checkpointing", PlanChoice::recompute, "none", recomputed},
     {"--flash_attn", ConfigField::attention, "", attentions},

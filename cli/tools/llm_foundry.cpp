@@ -10,9 +10,6 @@ namespace llm_foundry_tables {
 constexpr auto precisions = argument_words("amp_bf16=bf16", "amp_fp16=fp16", "fp32=fp32", "amp_fp8=fp8");
 constexpr auto optimizers = argument_words("decoupled_adamw=adamw", "adamw=adamw", "adam=adam", "decoupled_lionw>momentum");
 constexpr auto shardings = argument_words("FULL_SHARD=3", "SHARD_GRAD_OP=2", "NO_SHARD=0", "HYBRID_SHARD=3");
-constexpr auto hybrids = argument_words("HYBRID_SHARD=yes", "FULL_SHARD=no", "SHARD_GRAD_OP=no", "NO_SHARD=no");
-constexpr auto recomputed = argument_words("true=full", "false=none");
-constexpr auto flags = argument_words("true=yes", "false=no");
 // The version of FlashAttention is that of the software file.
 constexpr auto attentions = argument_words("flash=fused", "triton=fused", "torch=unfused");
 constexpr auto rotary = argument_words("true=rope", "false=");
@@ -31,7 +28,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     weak({"model.max_seq_len", ConfigField::sequence}),
     {"max_seq_len", ConfigField::sequence},
     {"model.no_bias", ConfigField::bias, "", biases},
-    {"model.tie_word_embeddings", ConfigField::tied, "", flags},
+    {"model.tie_word_embeddings", ConfigField::tied, "", common::flags},
     {"model.attn_config.attn_impl", ConfigField::attention, "", attentions},
     {"model.attn_config.rope", ConfigField::position, "", rotary},
     {"model.attn_config.alibi", ConfigField::position, "", alibi},
@@ -47,9 +44,9 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"precision", ConfigField::precision, "", precisions},
     {"optimizer.name", ConfigField::optimizer, "", optimizers},
     {"fsdp_config.sharding_strategy", PlanChoice::zero, "", shardings},
-    {"fsdp_config.sharding_strategy", ConfigField::shards_nodes, "", hybrids},
-    {"fsdp_config.activation_checkpointing", PlanChoice::recompute, "", recomputed},
-    {"fsdp_config.activation_cpu_offload", PlanChoice::offload_activations, "", flags},
+    {"fsdp_config.sharding_strategy", ConfigField::shards_nodes, "", common::hybrids},
+    {"fsdp_config.activation_checkpointing", PlanChoice::recompute, "", common::recomputed},
+    {"fsdp_config.activation_cpu_offload", PlanChoice::offload_activations, "", common::flags},
 });
 
 constexpr auto usual = std::to_array<UsualValue>({{ConfigField::norm, "layer"},

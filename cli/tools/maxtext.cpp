@@ -7,7 +7,6 @@ namespace maxtext_tables {
 
 // Sources of names and defaults: AI-Hypercomputer/maxtext, src/maxtext/configs/base.yml, configs/types.py and
 // trainers/pre_train; layers/decoders.py for the policies of recomputation.
-constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto names = argument_words("default=", "*=*");
 constexpr auto slices = argument_words("-1=", "*=*");
 constexpr auto precisions = argument_words("bfloat16=bf16", "float32=fp32", "float16=fp16");
@@ -32,8 +31,6 @@ constexpr auto kept_products = argument_words("offload=core_attn layernorm mlp",
 constexpr auto attentions = argument_words("autoselected=fused", "flash=fused", "cudnn_flash_te=fused",
                                            "cudnn_flash_jax=fused", "dot_product=unfused");
 constexpr auto optimizers = argument_words("adamw=adamw", "adam_pax=adam", "sgd=sgd", "muon=muon");
-constexpr auto offloads = argument_words("true=optimizer", "false=none");
-constexpr auto weights = argument_words("true=yes", "false=no");
 
 constexpr auto rows = std::to_array<ArgumentRow>({
     {"model_name", ConfigField::model, "", names},
@@ -45,15 +42,15 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"base_mlp_dim", ConfigField::feed_forward},
     {"vocab_size", ConfigField::vocabulary},
     {"num_experts", ConfigField::experts},
-    only_read({"use_random_routing", ConfigField::routing_forced, "", flags}),
-    only_read({"routed_bias", ConfigField::routing_bias, "", flags}),
+    only_read({"use_random_routing", ConfigField::routing_forced, "", common::flags}),
+    only_read({"routed_bias", ConfigField::routing_bias, "", common::flags}),
     only_read({"capacity_factor", ConfigField::capacity_factor}),
     {"num_experts_per_tok", ConfigField::active_experts},
     {"base_moe_mlp_dim", ConfigField::expert_feed_forward},
     {"mlp_activations", ConfigField::gated, "", gates},
-    {"use_qk_norm", ConfigField::query_key_norm, "", flags},
-    {"attention_bias", ConfigField::qkv_bias, "", flags},
-    {"logits_via_embedding", ConfigField::tied, "", flags},
+    {"use_qk_norm", ConfigField::query_key_norm, "", common::flags},
+    {"attention_bias", ConfigField::qkv_bias, "", common::flags},
+    {"logits_via_embedding", ConfigField::tied, "", common::flags},
     {"attention", ConfigField::attention, "", attentions},
     {"dtype", ConfigField::precision, "", precisions},
     {"quantization", ConfigField::fp8, "", quantized},
@@ -73,8 +70,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     only_read({"query_proj", PlanChoice::recompute_modules, "", kept_products}),
     only_read({"query_proj", PlanChoice::offload_activations, "", moved_tensor}),
     only_read({"decoder_layer_input", PlanChoice::offload_activations, "", moved_tensor}),
-    {"optimizer_memory_host_offload", PlanChoice::offload, "", offloads},
-    {"parameter_memory_host_offload", ConfigField::offload_weights, "", weights},
+    {"optimizer_memory_host_offload", PlanChoice::offload, "", common::state_offloads},
+    {"parameter_memory_host_offload", ConfigField::offload_weights, "", common::flags},
     {"opt_type", ConfigField::optimizer, "", optimizers},
 });
 

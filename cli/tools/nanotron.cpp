@@ -7,13 +7,9 @@ namespace nanotron_tables {
 
 // Sources of names and defaults: huggingface/nanotron, src/nanotron/config/config.py,
 // parallelism_config.py and models_config.py.
-constexpr auto flags = argument_words("true=yes", "false=no");
-constexpr auto precisions = argument_words("bfloat16=bf16", "float16=fp16", "float32=fp32");
 constexpr auto engines = argument_words("1f1b=1f1b", "afab=gpipe");
 constexpr auto modes = argument_words("REDUCE_SCATTER=yes", "ALL_REDUCE=no");
 constexpr auto optimizers = argument_words("adamW=adamw", "adam>adam", "sgd=momentum");
-constexpr auto recomputed = argument_words("true=full", "false=none");
-constexpr auto biased = argument_words("true=yes", "false=");
 
 constexpr auto rows = std::to_array<ArgumentRow>({
     {"model.model_config.num_hidden_layers", ConfigField::layers},
@@ -23,9 +19,9 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"model.model_config.intermediate_size", ConfigField::feed_forward},
     {"model.model_config.vocab_size", ConfigField::vocabulary},
     {"model.make_vocab_size_divisible_by", ConfigField::vocabulary_multiple},
-    {"model.model_config.tie_word_embeddings", ConfigField::tied, "", flags},
-    {"model.model_config.is_qwen2_config", ConfigField::qkv_bias, "", biased},
-    {"model.dtype", ConfigField::precision, "", precisions},
+    {"model.model_config.tie_word_embeddings", ConfigField::tied, "", common::flags},
+    {"model.model_config.is_qwen2_config", ConfigField::qkv_bias, "", common::only_yes},
+    {"model.dtype", ConfigField::precision, "", common::torch_types},
     {"parallelism.dp", ConfigField::replicas},
     {"parallelism.pp", ConfigField::pipeline},
     {"parallelism.tp", ConfigField::tensor},
@@ -33,7 +29,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"parallelism.expert_parallel_size", ConfigField::expert},
     {"parallelism.pp_engine", PlanChoice::schedule, "", engines},
     {"parallelism.tp_mode", PlanChoice::sequence_parallel, "", modes},
-    {"parallelism.recompute_layer", PlanChoice::recompute, "", recomputed},
+    {"parallelism.recompute_layer", PlanChoice::recompute, "", common::recomputed},
     {"tokens.micro_batch_size", ConfigField::micro_batch},
     {"tokens.batch_accumulation_per_replica", ConfigField::accumulation},
     {"tokens.sequence_length", ConfigField::sequence},

@@ -6,7 +6,6 @@ namespace ddl {
 namespace olmo_tables {
 
 // Sources of names and defaults: allenai/OLMo, olmo/config.py and olmo/model.py.
-constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto rotary = argument_words("true=rope", "false=learned");
 // Norms without weights are predicted as if they had weights.
 constexpr auto norms = argument_words("rms=rms", "default>rms", "low_precision>rms");
@@ -14,7 +13,6 @@ constexpr auto activations = argument_words("swiglu=swiglu", "gelu=gelu", "relu>
 constexpr auto precisions = argument_words("amp_bf16=bf16", "amp_fp16=fp16", "fp32=fp32");
 constexpr auto optimizers = argument_words("adamw=adamw");
 constexpr auto shardings = argument_words("FULL_SHARD=3", "SHARD_GRAD_OP=2", "NO_SHARD=0", "HYBRID_SHARD=3");
-constexpr auto hybrids = argument_words("HYBRID_SHARD=yes", "FULL_SHARD=no", "SHARD_GRAD_OP=no", "NO_SHARD=no");
 constexpr auto strategies = argument_words("fsdp=3", "ddp=0", "single=0");
 constexpr auto checkpoints =
     argument_words("whole_layer=full", "fine_grained>selective", "one_in_two>full", "one_in_three>full", "one_in_four>full",
@@ -36,9 +34,9 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"model.activation_type", ConfigField::activation, "", activations},
     {"model.rope", ConfigField::position, "", rotary},
     {"model.layer_norm_type", ConfigField::norm, "", norms},
-    {"model.include_bias", ConfigField::bias, "", flags},
-    {"model.attention_layer_norm", ConfigField::query_key_norm, "", flags},
-    {"model.weight_tying", ConfigField::tied, "", flags},
+    {"model.include_bias", ConfigField::bias, "", common::flags},
+    {"model.attention_layer_norm", ConfigField::query_key_norm, "", common::flags},
+    {"model.weight_tying", ConfigField::tied, "", common::flags},
     {"model.attention_dropout", ConfigField::attention_dropout},
     {"model.residual_dropout", ConfigField::hidden_dropout},
     {"model.flash_attention", ConfigField::attention, "", attentions},
@@ -48,7 +46,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"optimizer.name", ConfigField::optimizer, "", optimizers},
     weak({"distributed_strategy", PlanChoice::zero, "", strategies}),
     {"fsdp.sharding_strategy", PlanChoice::zero, "", shardings},
-    {"fsdp.sharding_strategy", ConfigField::shards_nodes, "", hybrids},
+    {"fsdp.sharding_strategy", ConfigField::shards_nodes, "", common::hybrids},
     {"activation_checkpointing", PlanChoice::recompute, "", checkpoints},
     {"activation_checkpointing", ConfigField::recompute_share, "", shares},
 });

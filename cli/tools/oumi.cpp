@@ -7,19 +7,13 @@ namespace oumi_tables {
 
 // Sources of names and defaults: oumi-ai/oumi, src/oumi/core/configs/params (model_params.py, training_params.py,
 // peft_params.py and fsdp_params.py).
-constexpr auto precisions = argument_words("bfloat16=bf16", "float16=fp16", "float32=fp32");
 constexpr auto pure = argument_words("bfloat16=yes", "float16=yes", "float32=no");
-constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto attentions = argument_words("sdpa=fused", "flash_attention_2=flash2", "flash_attention_3=flash3",
                                            "eager=unfused", "*flash-attn3*=flash3", "*flash-attn*=flash2", "*flash*=fused");
-constexpr auto recomputed = argument_words("true=full", "false=none");
 constexpr auto adapters = argument_words("true=lora", "false=none");
 constexpr auto four_bits = argument_words("true=nf4", "false=");
-constexpr auto fused_heads = argument_words("true=linear", "false=");
 constexpr auto kinds = argument_words("true=fsdp", "false=ddp");
 constexpr auto shards = argument_words("FULL_SHARD=3", "SHARD_GRAD_OP=2", "HYBRID_SHARD=3", "NO_SHARD=0");
-constexpr auto hybrids = argument_words("HYBRID_SHARD=yes", "FULL_SHARD=no", "SHARD_GRAD_OP=no", "NO_SHARD=no");
-constexpr auto offloads = argument_words("true=weights", "false=none");
 constexpr auto optimizers =
     argument_words("adamw_torch=adamw", "adamw_torch_fused=adamw", "adafactor=adafactor", "adamw_8bit=adam8bit",
                    "paged_adamw_8bit=paged-adam8bit", "sgd=momentum", "adamw=adamw", "adam=adam");
@@ -29,17 +23,17 @@ constexpr auto frozen = argument_words("*vis*=yes", "*=");
 constexpr auto rows = std::to_array<ArgumentRow>({
     {"model.model_name", ConfigField::model},
     {"model.model_max_length", ConfigField::sequence},
-    {"model.torch_dtype_str", ConfigField::precision, "", precisions},
+    {"model.torch_dtype_str", ConfigField::precision, "", common::torch_types},
     {"model.torch_dtype_str", ConfigField::pure, "", pure},
     {"model.attn_implementation", ConfigField::attention, "", attentions},
     only_read({"model.freeze_layers", ConfigField::frozen_vision, "", frozen}),
-    {"model.enable_liger_kernel", ConfigField::loss, "", fused_heads},
+    {"model.enable_liger_kernel", ConfigField::loss, "", common::fused_heads},
     {"training.per_device_train_batch_size", ConfigField::micro_batch},
     {"training.gradient_accumulation_steps", ConfigField::accumulation},
-    {"training.enable_gradient_checkpointing", PlanChoice::recompute, "", recomputed},
+    {"training.enable_gradient_checkpointing", PlanChoice::recompute, "", common::recomputed},
     {"training.optimizer", ConfigField::optimizer, "", optimizers},
-    {"training.compile", ConfigField::compiled, "", flags},
-    only_read({"model.compile", ConfigField::compiled, "", flags}),
+    {"training.compile", ConfigField::compiled, "", common::flags},
+    only_read({"model.compile", ConfigField::compiled, "", common::flags}),
     {"training.use_peft", ConfigField::adapter, "", adapters},
     {"peft.lora_r", ConfigField::adapter_rank},
     only_read({"peft.lora_dropout", ConfigField::adapter_dropout}),
@@ -48,8 +42,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"peft.q_lora", ConfigField::base, "", four_bits},
     {"fsdp.enable_fsdp", ConfigField::distributed_type, "", kinds},
     {"fsdp.sharding_strategy", PlanChoice::zero, "", shards, "fsdp"},
-    {"fsdp.sharding_strategy", ConfigField::shards_nodes, "", hybrids, "fsdp"},
-    {"fsdp.cpu_offload", PlanChoice::offload, "", offloads, "fsdp"},
+    {"fsdp.sharding_strategy", ConfigField::shards_nodes, "", common::hybrids, "fsdp"},
+    {"fsdp.cpu_offload", PlanChoice::offload, "", common::offloads, "fsdp"},
 });
 
 constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"},

@@ -7,11 +7,8 @@ namespace prime_rl_tables {
 
 // Sources of names and defaults: PrimeIntellect-ai/prime-rl, packages/prime-rl-configs, configs/sft.py and
 // configs/trainer.py.
-constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto recomputed = argument_words("full=full", "*=");
 constexpr auto shares = argument_words("1=1", "2=0.5", "3=0.3333", "4=0.25", "5=0.2", "6=0.1667", "8=0.125");
-constexpr auto states = argument_words("true=optimizer", "false=none");
-constexpr auto weights = argument_words("true=weights", "false=");
 constexpr auto pure = argument_words("bfloat16=yes", "float32=no");
 constexpr auto exchanges = argument_words("ring=ring", "ulysses=ulysses");
 constexpr auto optimizers = argument_words("adamw=adamw", "sgd=momentum", "muon=muon");
@@ -36,9 +33,9 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"model.ac.freq", ConfigField::recompute_share, "", shares},
     {"model.ac_offloading.max_inflight_activations", PlanChoice::offload_activations, "yes"},
     {"model.ac_offloading", PlanChoice::offload_activations, "", kept},
-    weak({"model.optim_cpu_offload", PlanChoice::offload, "", states}),
-    {"model.fsdp_cpu_offload", PlanChoice::offload, "", weights},
-    {"model.reshard_after_forward", ConfigField::reshards, "", flags},
+    weak({"model.optim_cpu_offload", PlanChoice::offload, "", common::state_offloads}),
+    {"model.fsdp_cpu_offload", PlanChoice::offload, "", common::weight_offloads},
+    {"model.reshard_after_forward", ConfigField::reshards, "", common::flags},
     {"model.dp_replicate", ConfigField::data_replicate},
     {"model.ep", ConfigField::expert},
     {"model.cp", ConfigField::context},

@@ -17,15 +17,13 @@ constexpr auto trainers = argument_words("*megatron*=megatron", "*=");
 constexpr auto kept = argument_words("true=yes", "false=no", "*=");
 constexpr auto any_degree = argument_words("*=megatron");
 
-constexpr auto rows = std::to_array<ArgumentRow>({
+constexpr auto arguments = std::to_array<ArgumentRow>({
     {"actor_rollout_ref.actor.strategy", ConfigField::distributed_type, "", strategies},
     weak({"model_engine", ConfigField::distributed_type, "", engines}),
-    weak({"--config-name", ConfigField::distributed_type, "", trainers}),
-    weak({"defaults", ConfigField::distributed_type, "", trainers}),
+    weak({"--config-name|defaults", ConfigField::distributed_type, "", trainers}),
     weak({"actor_rollout_ref.actor.megatron.tensor_model_parallel_size", ConfigField::distributed_type, "", any_degree}),
     {"actor_rollout_ref.model.path", ConfigField::model},
-    {"actor_rollout_ref.model.lora_rank", ConfigField::adapter_rank},
-    only_read({"actor_rollout_ref.model.lora.rank", ConfigField::adapter_rank}),
+    {"actor_rollout_ref.model.lora_rank|actor_rollout_ref.model.lora.rank", ConfigField::adapter_rank},
     only_read({"actor_rollout_ref.model.lora.dropout", ConfigField::adapter_dropout}),
     only_read({"actor_rollout_ref.model.target_modules", ConfigField::adapter_layers}),
     weak({"actor_rollout_ref.model.enable_gradient_checkpointing", PlanChoice::recompute, "", recomputed}),
@@ -36,7 +34,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu", ConfigField::micro_batch},
     {"data.max_prompt_length", ConfigField::added_tokens},
     {"data.max_response_length", ConfigField::sequence},
-    {"actor_rollout_ref.actor.ulysses_sequence_parallel_size", ConfigField::context},
+    {"actor_rollout_ref.actor.ulysses_sequence_parallel_size|actor_rollout_ref.actor.megatron.context_parallel_size",
+     ConfigField::context},
     {"actor_rollout_ref.actor.ulysses_sequence_parallel_size", PlanChoice::context_exchange, "ulysses"},
     // FSDP2 keeps weights and the optimizer's state on the host during an update. `param_offload` and `optimizer_offload`
     // move them to the host between updates [verl/workers/fsdp_workers.py].
@@ -45,7 +44,6 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     only_read({"actor_rollout_ref.actor.fsdp_config.reshard_after_forward", ConfigField::reshards, "", kept, "fsdp"}),
     {"actor_rollout_ref.actor.megatron.tensor_model_parallel_size", ConfigField::tensor},
     {"actor_rollout_ref.actor.megatron.pipeline_model_parallel_size", ConfigField::pipeline},
-    {"actor_rollout_ref.actor.megatron.context_parallel_size", ConfigField::context},
     {"actor_rollout_ref.actor.megatron.expert_model_parallel_size", ConfigField::expert},
     {"actor_rollout_ref.actor.megatron.expert_tensor_parallel_size", ConfigField::expert_tensor},
     only_read({"actor_rollout_ref.actor.megatron.virtual_pipeline_model_parallel_size", PlanChoice::virtual_stages}),
@@ -53,6 +51,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"trainer.n_gpus_per_node", ConfigField::gpus_per_node},
     {"trainer.nnodes", ConfigField::nodes},
 });
+constexpr auto rows = one_name_each<arguments>();
 
 constexpr auto usual = std::to_array<UsualValue>({{ConfigField::precision, "bf16"},
                                                   {ConfigField::optimizer, "adamw"},
@@ -108,11 +107,9 @@ constexpr auto recomputed = argument_words("true=full", "false=none");
 constexpr auto weights = argument_words("true=weights", "false=");
 constexpr auto strategies = argument_words("fsdp=fsdp", "fsdp2=fsdp");
 
-constexpr auto rows = std::to_array<ArgumentRow>({
-    {"model.strategy", ConfigField::distributed_type, "", strategies},
-    {"engine.strategy", ConfigField::distributed_type, "", strategies},
-    {"model.partial_pretrain", ConfigField::model},
-    {"model.path", ConfigField::model},
+constexpr auto arguments = std::to_array<ArgumentRow>({
+    {"model.strategy|engine.strategy", ConfigField::distributed_type, "", strategies},
+    {"model.partial_pretrain|model.path", ConfigField::model},
     {"model.lora_rank", ConfigField::adapter_rank},
     only_read({"model.target_modules", ConfigField::adapter_layers}),
     {"model.enable_gradient_checkpointing", PlanChoice::recompute, "", recomputed},
@@ -120,11 +117,11 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"data.train_batch_size", ConfigField::global_batch},
     {"data.micro_batch_size_per_gpu", ConfigField::micro_batch},
     {"data.max_length", ConfigField::sequence},
-    {"ulysses_sequence_parallel_size", ConfigField::context},
-    {"engine.ulysses_sequence_parallel_size", ConfigField::context},
+    {"ulysses_sequence_parallel_size|engine.ulysses_sequence_parallel_size", ConfigField::context},
     {"trainer.n_gpus_per_node", ConfigField::gpus_per_node},
     {"trainer.nnodes", ConfigField::nodes},
 });
+constexpr auto rows = one_name_each<arguments>();
 
 constexpr auto usual = std::to_array<UsualValue>({{ConfigField::precision, "bf16"},
                                                   {ConfigField::optimizer, "adamw"},
@@ -241,14 +238,11 @@ namespace nemo_rl_tables {
 // nemo_rl/models/policy/__init__.py.
 constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto recomputed = argument_words("true=full", "false=none");
-constexpr auto precisions = argument_words("bfloat16=bf16", "float16=fp16", "float32=fp32");
 constexpr auto kinds = argument_words("true=megatron", "false=fsdp");
-constexpr auto offloads = argument_words("true=weights", "false=none");
 constexpr auto optimizers = argument_words("torch.optim.AdamW=adamw", "torch.optim.Adam=adam",
                                            "transformer_engine.pytorch.optimizers.fused_adam.FusedAdam>adamw",
                                            "transformer_engine.pytorch.optimizers.FusedAdam>adamw");
 constexpr auto adapters = argument_words("true=lora", "false=none");
-constexpr auto distributed = argument_words("true=1", "false=0");
 
 constexpr auto rows = std::to_array<ArgumentRow>({
     {"policy.megatron_cfg.enabled", ConfigField::distributed_type, "", kinds},
@@ -256,12 +250,12 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"policy.train_global_batch_size", ConfigField::global_batch},
     {"policy.train_micro_batch_size", ConfigField::micro_batch},
     {"policy.max_total_sequence_length", ConfigField::sequence},
-    {"policy.precision", ConfigField::precision, "", precisions},
+    {"policy.precision", ConfigField::precision, "", common::torch_types},
     {"policy.dtensor_cfg.tensor_parallel_size", ConfigField::tensor, "", {}, "fsdp"},
     {"policy.dtensor_cfg.context_parallel_size", ConfigField::context, "", {}, "fsdp"},
     {"policy.dtensor_cfg.sequence_parallel", PlanChoice::sequence_parallel, "", flags, "fsdp"},
     {"policy.dtensor_cfg.activation_checkpointing", PlanChoice::recompute, "", recomputed, "fsdp"},
-    {"policy.dtensor_cfg.cpu_offload", PlanChoice::offload, "", offloads, "fsdp"},
+    {"policy.dtensor_cfg.cpu_offload", PlanChoice::offload, "", common::offloads, "fsdp"},
     {"policy.dtensor_cfg.lora_cfg.enabled", ConfigField::adapter, "", adapters, "fsdp"},
     {"policy.dtensor_cfg.lora_cfg.dim", ConfigField::adapter_rank, "", {}, "fsdp"},
     only_read({"policy.dtensor_cfg.lora_cfg.dropout", ConfigField::adapter_dropout, "", {}, "fsdp"}),
@@ -276,7 +270,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"policy.megatron_cfg.expert_tensor_parallel_size", ConfigField::expert_tensor, "", {}, "megatron"},
     {"policy.megatron_cfg.sequence_parallel", PlanChoice::sequence_parallel, "", flags, "megatron"},
     {"policy.megatron_cfg.activation_checkpointing", PlanChoice::recompute, "", recomputed, "megatron"},
-    {"policy.megatron_cfg.optimizer.use_distributed_optimizer", PlanChoice::zero, "", distributed, "megatron"},
+    {"policy.megatron_cfg.optimizer.use_distributed_optimizer", PlanChoice::zero, "", common::counts, "megatron"},
     {"policy.optimizer.name", ConfigField::optimizer, "", optimizers},
     {"defaults", ConfigField::trainer_file},
     {"cluster.gpus_per_node", ConfigField::gpus_per_node},

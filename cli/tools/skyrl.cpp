@@ -7,8 +7,6 @@ namespace skyrl_tables {
 
 // Sources of names and defaults: NovaSky-AI/SkyRL, skyrl/train/config/config.py and sft_config.py.
 constexpr auto strategies = argument_words("fsdp=fsdp", "fsdp2=fsdp", "megatron=megatron");
-constexpr auto recomputed = argument_words("true=full", "false=none");
-constexpr auto weights = argument_words("true=weights", "false=");
 constexpr auto kept = argument_words("true=yes", "false=no", "*=");
 constexpr auto precisions = argument_words("true=bf16", "false=fp32");
 
@@ -24,10 +22,10 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"trainer.micro_train_batch_size_per_gpu", ConfigField::micro_batch},
     {"trainer.max_prompt_length", ConfigField::added_tokens},
     {"generator.sampling_params.max_generate_length", ConfigField::sequence},
-    {"trainer.gradient_checkpointing", PlanChoice::recompute, "", recomputed},
+    {"trainer.gradient_checkpointing", PlanChoice::recompute, "", common::recomputed},
     {"trainer.policy.sequence_parallel_size", ConfigField::context, "", {}, "fsdp"},
     {"trainer.policy.sequence_parallel_size", PlanChoice::context_exchange, "ulysses", {}, "fsdp"},
-    {"trainer.policy.fsdp_config.cpu_offload", PlanChoice::offload, "", weights, "fsdp"},
+    {"trainer.policy.fsdp_config.cpu_offload", PlanChoice::offload, "", common::weight_offloads, "fsdp"},
     only_read({"trainer.policy.fsdp_config.fsdp_size", PlanChoice::shard_group, "", {}, "fsdp"}),
     only_read({"trainer.policy.fsdp_config.reshard_after_forward", ConfigField::reshards, "", kept, "fsdp"}),
     {"trainer.policy.megatron_config.tensor_model_parallel_size", ConfigField::tensor, "", {}, "megatron"},
@@ -108,8 +106,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"batch_size", ConfigField::global_batch},
     {"micro_train_batch_size_per_gpu", ConfigField::micro_batch},
     {"max_length", ConfigField::sequence},
-    {"gradient_checkpointing", PlanChoice::recompute, "", skyrl_tables::recomputed},
-    {"fsdp_config.cpu_offload", PlanChoice::offload, "", skyrl_tables::weights, "fsdp"},
+    {"gradient_checkpointing", PlanChoice::recompute, "", common::recomputed},
+    {"fsdp_config.cpu_offload", PlanChoice::offload, "", common::weight_offloads, "fsdp"},
     only_read({"fsdp_config.fsdp_size", PlanChoice::shard_group, "", {}, "fsdp"}),
     only_read({"fsdp_config.reshard_after_forward", ConfigField::reshards, "", skyrl_tables::kept, "fsdp"}),
     {"sequence_parallel_size", ConfigField::context, "", {}, "fsdp"},

@@ -5,7 +5,6 @@
 namespace ddl {
 namespace {
 
-/// Converts a text to a valid job name.
 std::string job_name(const std::string& text) {
   std::string name;
   for (const char c : text) {

@@ -8,9 +8,6 @@ namespace swift_tables {
 // Sources of names and defaults: modelscope/ms-swift, swift/llm/argument/train_args.py, tuner_args.py and base_args; docs,
 // Command-line-parameters. Further arguments are those of transformers' TrainingArguments, or of Megatron-LM.
 constexpr auto types = argument_words("lora=lora", "full=none");
-constexpr auto precisions = argument_words("bfloat16=bf16", "float16=fp16", "float32=fp32");
-constexpr auto recomputed = argument_words("true=full", "false=none");
-constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto stages = argument_words("zero0=0", "zero1=1", "zero2=2", "zero3=3", "zero2_offload>2", "zero3_offload>3");
 constexpr auto offloads = argument_words("zero2_offload=optimizer", "zero3_offload=weights");
 // `fsdp2` is a file of FSDP's usual choices in the package [swift/config/fsdp2.json].
@@ -18,34 +15,26 @@ constexpr auto shards = argument_words("fsdp2=3", "full_shard=3", "shard_grad_op
 constexpr auto weight_offloads = argument_words("offload=weights");
 // Double quantization is on by default [base_args/quant_args.py, bnb_4bit_use_double_quant].
 constexpr auto quantized = argument_words("4=nf4-double", "8=int8", "0=");
-constexpr auto fused_heads = argument_words("true=linear", "false=");
 constexpr auto attentions = argument_words("flash_attn=flash2", "flash_attention_2=flash2", "flash_attention_3=flash3",
                                            "sdpa=fused", "eager=unfused");
 
-constexpr auto rows = std::to_array<ArgumentRow>({
+constexpr auto arguments = std::to_array<ArgumentRow>({
     {"--model", ConfigField::model},
-    weak({"--model_id_or_path", ConfigField::model}),
-    weak({"--model_type", ConfigField::model}),
-    {"--train_type", ConfigField::adapter, "", types},
-    {"--tuner_type", ConfigField::adapter, "", types},
-    {"--sft_type", ConfigField::adapter, "", types},
+    weak({"--model_id_or_path|--model_type", ConfigField::model}),
+    {"--train_type|--tuner_type|--sft_type", ConfigField::adapter, "", types},
     {"--lora_rank", ConfigField::adapter_rank},
-    only_read({"--lora_dropout", ConfigField::adapter_dropout}),
-    only_read({"--lora_dropout_p", ConfigField::adapter_dropout}),
+    only_read({"--lora_dropout|--lora_dropout_p", ConfigField::adapter_dropout}),
     only_read({"--target_modules", ConfigField::adapter_layers}),
-    only_read({"--use_liger_kernel", ConfigField::loss, "linear", fused_heads}),
+    only_read({"--use_liger_kernel", ConfigField::loss, "linear", common::fused_heads}),
     only_read({"--modules_to_save", ConfigField::trained_modules}),
-    only_read({"--freeze_vit", ConfigField::frozen_vision, "yes", flags}),
-    only_read({"--freeze_aligner", ConfigField::frozen_projector, "yes", flags}),
-    {"--quant_bits", ConfigField::base, "", quantized},
-    {"--quantization_bit", ConfigField::base, "", quantized},
+    only_read({"--freeze_vit", ConfigField::frozen_vision, "yes", common::flags}),
+    only_read({"--freeze_aligner", ConfigField::frozen_projector, "yes", common::flags}),
+    {"--quant_bits|--quantization_bit", ConfigField::base, "", quantized},
     {"--max_length", ConfigField::sequence},
-    {"--torch_dtype", ConfigField::precision, "", precisions},
-    {"--dtype", ConfigField::precision, "", precisions},
-    {"--per_device_train_batch_size", ConfigField::micro_batch},
-    {"--batch_size", ConfigField::micro_batch},
+    {"--torch_dtype|--dtype", ConfigField::precision, "", common::torch_types},
+    {"--per_device_train_batch_size|--batch_size", ConfigField::micro_batch},
     {"--gradient_accumulation_steps", ConfigField::accumulation},
-    {"--gradient_checkpointing", PlanChoice::recompute, "full", recomputed},
+    {"--gradient_checkpointing", PlanChoice::recompute, "full", common::recomputed},
     {"--attn_impl", ConfigField::attention, "", attentions},
     {"--sequence_parallel_size", ConfigField::context},
     listed({"--deepspeed", PlanChoice::zero, "", stages}),
@@ -55,6 +44,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     listed({"--fsdp", PlanChoice::offload, "", weight_offloads}),
     only_read({"--fsdp", ConfigField::trainer_file}),
 });
+constexpr auto rows = one_name_each<arguments>();
 
 constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "lora"},
                                                   {ConfigField::adapter_rank, "8"},
@@ -129,17 +119,16 @@ namespace swift_megatron_tables {
 // `megatron sft` reads the model's sizes from the model's configuration. Further arguments are those of Megatron-LM, with
 // underscores instead of dashes [docs/source_en/Megatron-SWIFT/Command-line-parameters.md].
 constexpr auto types = argument_words("lora=lora", "full=none");
-constexpr auto rows = std::to_array<ArgumentRow>({
+constexpr auto arguments = std::to_array<ArgumentRow>({
     {"--model", ConfigField::model},
-    weak({"--load", ConfigField::model}),
-    weak({"--mcore_model", ConfigField::model}),
-    {"--train_type", ConfigField::adapter, "", types},
-    {"--tuner_type", ConfigField::adapter, "", types},
+    weak({"--load|--mcore_model", ConfigField::model}),
+    {"--train_type|--tuner_type", ConfigField::adapter, "", types},
     {"--lora_rank", ConfigField::adapter_rank},
     only_read({"--lora_dropout", ConfigField::adapter_dropout}),
     only_read({"--target_modules", ConfigField::adapter_layers}),
     {"--max_length", ConfigField::sequence},
 });
+constexpr auto rows = one_name_each<arguments>();
 constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"},
                                                   {ConfigField::adapter_rank, "8"},
                                                   {ConfigField::adapter_dropout, "0.05"},

@@ -16,8 +16,6 @@ namespace torchtitan_tables {
 // config_manager.py of older versions.
 constexpr auto checkpoints = argument_words("none=none", "selective=selective", "full=full");
 constexpr auto shares = argument_words("op=", "1=1", "2=0.5", "3=0.3333", "4=0.25", "5=0.2", "6=0.1667", "8=0.125");
-constexpr auto flags = argument_words("true=yes", "false=no");
-constexpr auto offloads = argument_words("true=weights", "false=none");
 constexpr auto precisions = argument_words("bfloat16=bf16", "float32=fp32");
 constexpr auto optimizers = argument_words("AdamW=adamw", "Adam=adam");
 constexpr auto reshards = argument_words("default=default", "always=yes", "never=no");
@@ -30,7 +28,7 @@ constexpr auto interleaving = argument_words("1F1B=no", "GPipe=no", "Interleaved
 // The option of conversion has another name in newer versions.
 constexpr auto converters = argument_words("quantize.linear.float8=yes", "float8>yes");
 
-constexpr auto rows = std::to_array<ArgumentRow>({
+constexpr auto arguments = std::to_array<ArgumentRow>({
     {"model.name", ConfigField::model},
     {"model.flavor", ConfigField::flavor},
     {"optimizer.name", ConfigField::optimizer, "", optimizers},
@@ -38,39 +36,33 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"training.global_batch_size", ConfigField::global_batch},
     {"training.seq_len", ConfigField::sequence},
     {"training.mixed_precision_param", ConfigField::precision, "", precisions},
-    {"training.enable_cpu_offload", PlanChoice::offload, "weights", offloads},
-    {"parallelism.data_parallel_replicate_degree", ConfigField::data_replicate},
-    {"parallelism.data_parallel_shard_degree", ConfigField::data_shard},
+    {"training.enable_cpu_offload", PlanChoice::offload, "weights", common::offloads},
+    {"parallelism.data_parallel_replicate_degree|training.data_parallel_replicate_degree", ConfigField::data_replicate},
+    {"parallelism.data_parallel_shard_degree|training.data_parallel_shard_degree", ConfigField::data_shard},
     {"parallelism.fsdp_reshard_after_forward", ConfigField::reshards, "", reshards},
-    {"parallelism.tensor_parallel_degree", ConfigField::tensor},
-    {"parallelism.context_parallel_degree", ConfigField::context},
+    {"parallelism.tensor_parallel_degree|training.tensor_parallel_degree", ConfigField::tensor},
+    {"parallelism.context_parallel_degree|experimental.context_parallel_degree", ConfigField::context},
     {"parallelism.context_parallel_rotate_method", PlanChoice::context_exchange, "", rotations},
-    {"parallelism.pipeline_parallel_degree", ConfigField::pipeline},
-    {"parallelism.pipeline_parallel_schedule", PlanChoice::schedule, "", schedules},
-    {"parallelism.pipeline_parallel_schedule", ConfigField::interleaved, "", interleaving},
+    {"parallelism.pipeline_parallel_degree|experimental.pipeline_parallel_degree", ConfigField::pipeline},
+    {"parallelism.pipeline_parallel_schedule|experimental.pipeline_parallel_schedule", PlanChoice::schedule, "", schedules},
+    {"parallelism.pipeline_parallel_schedule|experimental.pipeline_parallel_schedule", ConfigField::interleaved, "",
+     interleaving},
     {"parallelism.pipeline_parallel_layers_per_stage", ConfigField::layers_per_virtual_stage},
     {"parallelism.pipeline_parallel_microbatch_size", ConfigField::pipeline_batch},
     {"activation_checkpoint.mode", PlanChoice::recompute, "", checkpoints},
-    {"compile.enable", ConfigField::compiled, "yes", flags},
+    {"compile.enable|training.compile", ConfigField::compiled, "yes", common::flags},
     ArgumentRow{.key = "model.converters", .field = ConfigField::fp8, .words = converters, .is_list = true},
     // Arguments of other versions of torchtitan, and arguments that need libraries other than torchtitan.
     only_read({"training.batch_size", ConfigField::micro_batch}),
-    only_read({"training.data_parallel_replicate_degree", ConfigField::data_replicate}),
-    only_read({"training.data_parallel_shard_degree", ConfigField::data_shard}),
-    only_read({"training.tensor_parallel_degree", ConfigField::tensor}),
     only_read({"parallelism.expert_tensor_parallel_degree", ConfigField::expert_tensor}),
-    only_read({"training.compile", ConfigField::compiled, "yes", flags}),
     only_read({"parallelism.expert_parallel_degree", ConfigField::expert}),
-    only_read({"training.debug_moe_force_load_balance", ConfigField::routing_forced, "yes", flags}),
-    only_read({"debug.moe_force_load_balance", ConfigField::routing_forced, "yes", flags}),
-    only_read({"experimental.pipeline_parallel_degree", ConfigField::pipeline}),
-    only_read({"experimental.context_parallel_degree", ConfigField::context}),
-    only_read({"experimental.pipeline_parallel_schedule", PlanChoice::schedule, "", schedules}),
+    only_read({"training.debug_moe_force_load_balance|debug.moe_force_load_balance", ConfigField::routing_forced, "yes",
+               common::flags}),
     // Selective checkpointing recomputes every n-th block as a whole.
     only_read({"activation_checkpoint.selective_ac_option", ConfigField::recompute_share, "", shares}),
-    only_read({"float8.enable_float8_linear", ConfigField::fp8, "yes", flags}),
-    only_read({"experimental.pipeline_parallel_schedule", ConfigField::interleaved, "", interleaving}),
+    only_read({"float8.enable_float8_linear", ConfigField::fp8, "yes", common::flags}),
 });
+constexpr auto rows = one_name_each<arguments>();
 
 // In torchtitan, tensor parallelism includes sequence parallelism, and FSDP is ZeRO-3.
 constexpr auto usual = std::to_array<UsualValue>({{ConfigField::precision, "bf16"},
@@ -163,7 +155,7 @@ const Flavor* flavor_of(const Model& model) {
   // `@tokens=…` only changes the sequence length, so the flavor stays the same.
   const std::string base = model.name.substr(0, model.name.find('@'));
   const bool same_size = model.name == base || model.name.substr(base.size()).rfind("@tokens=") == 0;
-  const auto found = std::find_if(flavors.begin(), flavors.end(), [&](const Flavor& each) { return each.model == base; });
+  const auto found = std::ranges::find_if(flavors, [&](const Flavor& each) { return each.model == base; });
   return same_size && found != flavors.end() ? &*found : nullptr;
 }
 

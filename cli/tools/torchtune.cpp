@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <array>
 #include <cctype>
 
@@ -9,9 +8,6 @@ namespace torchtune_tables {
 
 // Sources of names and defaults: meta-pytorch/torchtune, recipes/configs, recipes/full_finetune_distributed.py and
 // recipes/lora_finetune_distributed.py.
-constexpr auto flags = argument_words("true=yes", "false=no");
-constexpr auto recomputed = argument_words("true=full", "false=none");
-constexpr auto offloads = argument_words("true=weights", "false=none");
 // With `dtype: bf16`, weights, gradients and optimizer states are in bf16.
 constexpr auto types = argument_words("bf16=bf16", "fp16=fp16", "fp32=fp32");
 constexpr auto pure = argument_words("bf16=yes", "fp16=yes", "fp32=no");
@@ -27,14 +23,13 @@ constexpr auto perceptrons = argument_words("true=mlp", "false=");
 // [torchtune/modules/low_precision].
 constexpr auto quantized = argument_words("*.qlora_*=nf4-double", "*=");
 
-constexpr auto quantizes = argument_words("true=nf4-double", "false=");
 // The names of recipes for one GPU [recipes/lora_finetune_single_device.py].
 constexpr auto recipes = argument_words("*single_device*=1", "*=");
 
 constexpr auto rows = std::to_array<ArgumentRow>({
     {"model._component_", ConfigField::model},
     {"model._component_", ConfigField::base, "", quantized},
-    only_read(weak({"model.quantize_base", ConfigField::base, "", quantizes})),
+    only_read(weak({"model.quantize_base", ConfigField::base, "", common::four_bits})),
     weak({"model.lora_rank", ConfigField::adapter, "lora"}),
     {"model.lora_rank", ConfigField::adapter_rank},
     only_read({"model.lora_dropout", ConfigField::adapter_dropout}),
@@ -48,11 +43,11 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"dtype", ConfigField::pure, "", pure},
     {"optimizer._component_", ConfigField::optimizer, "", optimizers},
     {"loss._component_", ConfigField::loss, "", losses},
-    {"compile", ConfigField::compiled, "", flags},
-    {"enable_activation_checkpointing", PlanChoice::recompute, "", recomputed},
-    {"enable_activation_offloading", PlanChoice::offload_activations, "", flags},
-    {"fsdp_cpu_offload", PlanChoice::offload, "", offloads},
-    {"fsdp_reshard_after_forward", ConfigField::reshards, "", flags},
+    {"compile", ConfigField::compiled, "", common::flags},
+    {"enable_activation_checkpointing", PlanChoice::recompute, "", common::recomputed},
+    {"enable_activation_offloading", PlanChoice::offload_activations, "", common::flags},
+    {"fsdp_cpu_offload", PlanChoice::offload, "", common::offloads},
+    {"fsdp_reshard_after_forward", ConfigField::reshards, "", common::flags},
     only_read({"tool:-recipe", ConfigField::gpus, "", recipes}),
     {"tensor_parallel_dim", ConfigField::tensor},
     {"context_parallel_dim", ConfigField::context},

@@ -1,8 +1,8 @@
-#include <algorithm>
 #include <array>
 #include <string_view>
 
 #include "cli/tools/network_of.hpp"
+#include "core/find.hpp"
 #include "model_zoo/files/bundled_name.hpp"
 
 namespace ddl {
@@ -69,7 +69,7 @@ bool is_torchvision_model(const Study& study) {
                                                           "vit_l_16",
                                                           "wide_resnet101_2",
                                                           "wide_resnet50_2"};
-  return !is_path(study.spec().model) && std::find(names.begin(), names.end(), study.model().name) != names.end();
+  return !is_path(study.spec().model) && contains(names, study.model().name);
 }
 
 }  // namespace ddl

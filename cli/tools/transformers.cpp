@@ -9,16 +9,12 @@ namespace transformers_tables {
 // trl/trainer/sft_config.py and model_config.py; lm-sys/FastChat,
 // fastchat/train/train_lora.py; OpenGVLab/InternVL; microsoft/DeepSpeedExamples, applications/DeepSpeed-Chat (lora_dim,
 // offload); artidoro/qlora, qlora.py (source_max_len, bits); yangjianxin1/Firefly, component/argument.py (train_mode).
-constexpr auto halves = argument_words("true=fp16", "false=");
-constexpr auto brains = argument_words("true=bf16", "false=");
 constexpr auto tensor_floats = argument_words("true=tf32", "*=");
 constexpr auto recomputed = argument_words("true=full", "false=none", "1>full", "0>none");
-constexpr auto flags = argument_words("true=yes", "false=no");
 constexpr auto optimizers =
     argument_words("adamw_torch=adamw", "adamw_torch_fused=adamw", "adamw_hf=adamw", "adafactor=adafactor",
                    "adamw_apex_fused=adamw", "adamw_bnb_8bit=adam8bit", "adamw_8bit=adam8bit",
                    "paged_adamw_8bit=paged-adam8bit", "paged_adamw_32bit=paged-adamw", "sgd=momentum");
-constexpr auto fused_heads = argument_words("true=linear", "false=");
 constexpr auto attentions =
     argument_words("flash_attention_2=flash2", "flash_attention_3=flash3", "sdpa=fused", "flex_attention=fused",
                    "eager=unfused", "*flash-attn3*=flash3", "*flash-attn*=flash2", "*flash*=fused");
@@ -27,7 +23,6 @@ constexpr auto shards =
 constexpr auto hybrids = argument_words("hybrid_shard=yes", "hybrid_shard_zero2=yes", "full_shard=no", "shard_grad_op=no");
 constexpr auto offloads = argument_words("offload=weights");
 constexpr auto four_bits = argument_words("true=nf4", "false=", "1>nf4", "0>");
-constexpr auto eight_bits = argument_words("true=int8", "false=");
 constexpr auto adapters = argument_words("true=lora", "false=none", "1>lora", "0>none");
 constexpr auto full = argument_words("true=none", "false=");
 constexpr auto bits = argument_words("4=nf4", "8=int8", "*=");
@@ -37,29 +32,21 @@ constexpr auto mode_bases = argument_words("qlora=nf4", "*=");
 constexpr auto loads =
     argument_words("auto=half", "*float16=half", "bf16=half", "fp16=half", "*float32=full", "fp32=full", "*=");
 
-constexpr auto rows = std::to_array<ArgumentRow>({
-    {"--model_name_or_path", ConfigField::model},
-    {"--model_id", ConfigField::model},
-    weak({"--config_name", ConfigField::model}),
-    weak({"--model_name", ConfigField::model}),
+constexpr auto arguments = std::to_array<ArgumentRow>({
+    {"--model_name_or_path|--model_id", ConfigField::model},
+    weak({"--config_name|--model_name", ConfigField::model}),
     {"--per_device_train_batch_size", ConfigField::micro_batch},
     {"--gradient_accumulation_steps", ConfigField::accumulation},
-    {"--bf16", ConfigField::precision, "bf16", brains},
-    {"--fp16", ConfigField::precision, "fp16", halves},
+    {"--bf16", ConfigField::precision, "bf16", common::brains},
+    {"--fp16", ConfigField::precision, "fp16", common::halves},
     only_read(weak({"--tf32", ConfigField::precision, "", tensor_floats})),
-    {"--gradient_checkpointing", PlanChoice::recompute, "full", recomputed},
-    {"--grad_checkpoint", PlanChoice::recompute, "full", recomputed},
-    {"--model_max_length", ConfigField::sequence},
-    {"--max_seq_length", ConfigField::sequence},
-    {"--max_seq_len", ConfigField::sequence},
-    {"--max_length", ConfigField::sequence},
-    {"--block_size", ConfigField::sequence},
+    {"--gradient_checkpointing|--grad_checkpoint", PlanChoice::recompute, "full", recomputed},
+    {"--model_max_length|--max_seq_length|--max_seq_len|--max_length|--block_size", ConfigField::sequence},
     only_read({"--data_max_length", ConfigField::sequence}),  // OpenLMLab/LOMO, lomo/src/arguments.py
     // Texts that are embedded, and texts that are generated [ContextualAI/gritlm, gritlm/training/arguments.py].
     only_read(weak({"--passage_max_len", ConfigField::sequence})),
-    only_read({"--generative_max_len", ConfigField::sequence}),
+    only_read({"--generative_max_len|--target_max_len", ConfigField::sequence}),
     only_read({"--source_max_len", ConfigField::added_tokens}),
-    only_read({"--target_max_len", ConfigField::sequence}),
     {"--optim", ConfigField::optimizer, "", optimizers},
     {"--adafactor", ConfigField::optimizer, "adafactor"},
     {"--attn_implementation", ConfigField::attention, "", attentions},
@@ -68,15 +55,11 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     listed({"--fsdp", PlanChoice::offload, "", offloads}),
     // Keys of `fsdp_config` [huggingface/transformers, src/transformers/training_args.py].
     listed({"--fsdp_config.activation_checkpointing", PlanChoice::recompute, "full", recomputed}),
-    listed({"--fsdp_config.reshard_after_forward", ConfigField::reshards, "", flags}),
-    {"--use_peft", ConfigField::adapter, "lora", adapters},
-    {"--use_lora", ConfigField::adapter, "lora", adapters},
-    {"--lora_enable", ConfigField::adapter, "lora", adapters},
+    listed({"--fsdp_config.reshard_after_forward", ConfigField::reshards, "", common::flags}),
+    {"--use_peft|--use_lora|--lora_enable", ConfigField::adapter, "lora", adapters},
     {"--use_qlora", ConfigField::base, "nf4", four_bits},
-    {"--lora_r", ConfigField::adapter_rank},
-    {"--lora_rank", ConfigField::adapter_rank},
+    {"--lora_r|--lora_rank|--lora_dim|--use_llm_lora", ConfigField::adapter_rank},
     only_read({"--lora_dropout", ConfigField::adapter_dropout}),
-    {"--lora_dim", ConfigField::adapter_rank},
     only_read({"--offload", PlanChoice::offload, "optimizer"}),
     // Forms of fine-tuning in QLoRA's and Firefly's programs.
     only_read({"--full_finetune", ConfigField::adapter, "none", full}),
@@ -85,33 +68,28 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     only_read({"--train_mode", ConfigField::base, "", mode_bases}),
     only_read({"--lora_target_modules", ConfigField::adapter_layers}),
     // Names in ymcui/Chinese-LLaMA-Alpaca, LlamaFamily/Llama-Chinese and RUCAIBox/LLMBox.
-    only_read({"--target_modules", ConfigField::adapter_layers}),
-    only_read({"--trainable", ConfigField::adapter_layers}),
+    only_read({"--target_modules|--trainable", ConfigField::adapter_layers}),
     only_read({"--load_in_bits", ConfigField::base, "", bits}),
     // Names in huggingface/peft, examples/sft/train.py.
-    only_read({"--use_peft_lora", ConfigField::adapter, "lora", adapters}),
+    only_read({"--use_peft_lora|--qlora", ConfigField::adapter, "lora", adapters}),
     only_read({"--use_4bit_quantization", ConfigField::base, "nf4", four_bits}),
-    only_read({"--use_8bit_quantization", ConfigField::base, "int8", eight_bits}),
+    only_read({"--use_8bit_quantization", ConfigField::base, "int8", common::eight_bits}),
     only_read({"--qlora", ConfigField::base, "nf4", four_bits}),
-    only_read({"--qlora", ConfigField::adapter, "lora", adapters}),
-    {"--use_llm_lora", ConfigField::adapter_rank},
-    only_read({"--lora_modules_to_save", ConfigField::trained_modules}),
-    only_read({"--modules_to_save", ConfigField::trained_modules}),
-    only_read({"--freeze_encoder", ConfigField::frozen_encoder, "yes", flags}),
-    only_read({"--freeze_feature_encoder", ConfigField::frozen_features, "yes", flags}),
-    only_read({"--dtype", ConfigField::loaded, "", loads}),
-    only_read({"--torch_dtype", ConfigField::loaded, "", loads}),
+    only_read({"--lora_modules_to_save|--modules_to_save", ConfigField::trained_modules}),
+    only_read({"--freeze_encoder", ConfigField::frozen_encoder, "yes", common::flags}),
+    only_read({"--freeze_feature_encoder", ConfigField::frozen_features, "yes", common::flags}),
+    only_read({"--dtype|--torch_dtype", ConfigField::loaded, "", loads}),
     {"--load_in_4bit", ConfigField::base, "nf4", four_bits},
-    {"--load_in_8bit", ConfigField::base, "int8", eight_bits},
+    {"--load_in_8bit", ConfigField::base, "int8", common::eight_bits},
     {"--q_lora", ConfigField::base, "nf4", four_bits},
-    only_read({"--use_liger_kernel", ConfigField::loss, "linear", fused_heads}),
-    only_read({"--use_liger", ConfigField::loss, "linear", fused_heads}),
-    {"--torch_compile", ConfigField::compiled, "yes", flags},
+    only_read({"--use_liger_kernel|--use_liger", ConfigField::loss, "linear", common::fused_heads}),
+    {"--torch_compile", ConfigField::compiled, "yes", common::flags},
     // Ulysses' exchange of heads [allenai/open-instruct, open_instruct/finetune.py; modelscope/ms-swift, arguments].
     only_read({"--sequence_parallel_size", ConfigField::context}),
     only_read({"--sequence_parallel_size", PlanChoice::context_exchange, "ulysses"}),
     {"--deepspeed", ConfigField::deepspeed_file},
 });
+constexpr auto rows = one_name_each<arguments>();
 
 constexpr auto not_modeled =
     argument_names("--torch_empty_cache_steps", "--packing", "--group_by_length", "--use_reentrant", "--fsdp_config");

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "cli/tools/configuration_format.hpp"
+#include "core/words.hpp"
 
 namespace ddl {
 namespace foreign_tables {
@@ -324,7 +325,7 @@ bool is_named(std::string_view pattern, std::string_view name) {
 }
 
 const OtherProgram* other_program(std::string_view program) {
-  const std::string_view name = program.substr(program.rfind('/') + 1);
+  const std::string_view name = last_step(program);
   const bool trains = foreign_tables::is_named_as_training(name);
   const auto found =
       std::find_if(foreign_tables::programs.begin(), foreign_tables::programs.end(), [&](const OtherProgram& each) {

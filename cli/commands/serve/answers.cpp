@@ -13,7 +13,6 @@
 #include "cli/report/figures.hpp"
 #include "cli/report/formats/format.hpp"
 #include "cli/report/formats/html.hpp"
-#include "cli/report/formats/html_style.hpp"
 #include "cli/report/interrupt.hpp"
 #include "cli/report/progress.hpp"
 #include "cli/report/shell_words.hpp"

@@ -1,12 +1,12 @@
 #include "cli/commands/serve/guard.hpp"
 
-#include <algorithm>
 #include <string_view>
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
 
+#include "core/find.hpp"
 #include "core/lower_case.hpp"
 
 namespace ddl {
@@ -47,7 +47,7 @@ std::optional<HttpAnswer> refusal_of(const HttpRequest& request, const KnownHost
   }
   const std::string_view host = request.header("Host");
   const std::string name = name_in(host);
-  const bool known = std::find(hosts.names.begin(), hosts.names.end(), name) != hosts.names.end();
+  const bool known = contains(hosts.names, name);
   if (!known && !(hosts.any_address && is_address(name)))
     return refusal(421, "this server has another name: use the address that 'ddl-oracle serve' printed");
   // Browsers send the origin of a request; other programs do not.

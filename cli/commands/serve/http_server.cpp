@@ -36,6 +36,7 @@
 
 #include "cli/report/interrupt.hpp"
 #include "core/error.hpp"
+#include "core/find.hpp"
 #include "core/source_text.hpp"
 
 namespace ddl {
@@ -227,9 +228,7 @@ class HttpServer::State {
   Connection* connection_of(evhttp_request* request) {
     evhttp_connection* const from = evhttp_request_get_connection(request);
     const bufferevent* const of = from != nullptr ? evhttp_connection_get_bufferevent(from) : nullptr;
-    const auto found =
-        std::find_if(connections_.begin(), connections_.end(), [&](const Connection& each) { return each.of == of; });
-    return found == connections_.end() ? nullptr : &*found;
+    return find_where(connections_, [&](const Connection& each) { return each.of == of; });
   }
 
   /// Forgets closed connections, and closes the connections of slow clients.

@@ -1,7 +1,6 @@
 #include "cli/commands/serve/page.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <tuple>
 #include <utility>
 
@@ -9,6 +8,7 @@
 
 #include "cli/commands/serve/http.hpp"
 #include "cli/report/formats/html_chart.hpp"
+#include "core/find.hpp"
 
 namespace ddl {
 namespace {
@@ -25,7 +25,7 @@ std::string select_text(const Control& control, const std::string& value, const 
   text += option_text("", std::string(unsaid_text(control)), value.empty());
   std::vector<std::string> offers = offers_of(control, files);
   // A link may contain a value that the list does not offer: an alias, or several names separated by commas.
-  if (!value.empty() && std::find(offers.begin(), offers.end(), value) == offers.end()) offers.insert(offers.begin(), value);
+  if (!value.empty() && !contains(offers, value)) offers.insert(offers.begin(), value);
   for (const std::string& offer : offers) text += option_text(offer, offer, offer == value);
   return text + "</select>";
 }
@@ -91,7 +91,6 @@ std::string starting_points() {
   return text + "</ul>\n";
 }
 
-/// Returns a page with this title and content.
 std::string frame_text(std::string_view title, std::string_view content) {
   return fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -148,8 +147,7 @@ std::string page_text(const PageQuestion& question, const PageAnswer& answer, co
 std::string comparison_text(const ComparedAnswer& a, const ComparedAnswer& b) {
   std::string rows = differences_text(a.question, b.question);
   for (const auto& [name, of_a] : a.figures) {
-    const auto of_b =
-        std::find_if(b.figures.begin(), b.figures.end(), [own = name](const auto& each) { return each.first == own; });
+    const auto of_b = std::ranges::find_if(b.figures, [own = name](const auto& each) { return each.first == own; });
     if (of_b == b.figures.end()) continue;
     rows += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td></tr>\n", html_text(name), html_text(of_a),
                         html_text(of_b->second));

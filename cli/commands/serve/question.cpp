@@ -12,6 +12,7 @@
 #include "cli/commands/serve/http.hpp"
 #include "cli/options/option_value.hpp"
 #include "core/error.hpp"
+#include "core/find.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 #include "estimator/choices/plan_choice.hpp"
@@ -29,18 +30,17 @@ constexpr std::string_view repository_letters = "abcdefghijklmnopqrstuvwxyzABCDE
 /// Throws Error for a name that is neither bundled nor an offered file.
 void refuse_files(const std::string& key, const std::string& value, const std::vector<std::string>& offered) {
   // The whole value is compared first, because a file name may contain a comma.
-  if (std::find(offered.begin(), offered.end(), value) != offered.end()) return;
+  if (contains(offered, value)) return;
   for (const std::string& each : comma_separated(value)) {
     const std::string name = each.substr(0, each.find('@'));
-    if (std::find(offered.begin(), offered.end(), name) != offered.end()) continue;
+    if (contains(offered, name)) continue;
     // The name of a Hugging Face repository is the name of a bundled model, unless there is such a file.
     const bool is_repository = is_hub_name(name) && name.find_first_not_of(repository_letters) == std::string::npos &&
                                each.find("..") == std::string::npos;
     std::error_code unknown;
     if (key == "model" && is_repository && !std::filesystem::exists(name, unknown)) continue;
-    const bool is_plain = std::all_of(each.begin(), each.end(), [](char letter) {
-      return letter > ' ' && letter < 0x7f && letter != '/' && letter != '\\';
-    });
+    const bool is_plain = std::ranges::all_of(
+        each, [](char letter) { return letter > ' ' && letter < 0x7f && letter != '/' && letter != '\\'; });
     if (is_path(name) || !is_plain || name.ends_with(".json") || name.ends_with(".onnx"))
       throw Error(fmt::format("{} {} is not a bundled name, and the page does not read files", key, quote(each)),
                   key == "model" || key == "machine" ? fmt::format("start the server with --{} FILE to offer a file", key)
@@ -99,7 +99,7 @@ std::vector<std::string> offers_of(const Control& control, const OfferedFiles& f
 }
 
 std::string PageQuestion::value_of(std::string_view key) const {
-  const auto found = std::find_if(values.begin(), values.end(), [&](const auto& each) { return each.first == key; });
+  const auto found = std::ranges::find_if(values, [&](const auto& each) { return each.first == key; });
   return found == values.end() ? std::string() : found->second;
 }
 
@@ -116,8 +116,7 @@ PageQuestion question_of(std::string_view query, const OfferedFiles& files) {
   for (const Control& each : controls()) keys.emplace_back(each.key);
   for (std::size_t i = 0; i < said.size(); ++i) {
     auto& [key, value] = said[i];
-    if (std::find(keys.begin(), keys.end(), key) == keys.end())
-      throw Error(fmt::format("the page has no option {}", quote(key)), suggest(key, keys));
+    if (!contains(keys, key)) throw Error(fmt::format("the page has no option {}", quote(key)), suggest(key, keys));
     for (std::size_t j = 0; j < i; ++j) {
       if (said[j].first == key) throw Error(fmt::format("{} is given twice", key), "leave one of them out");
     }
@@ -133,7 +132,7 @@ PageQuestion question_of(std::string_view query, const OfferedFiles& files) {
   }
   PageQuestion question;
   for (const Control& each : controls()) {
-    const auto found = std::find_if(said.begin(), said.end(), [&](const auto& pair) { return pair.first == each.key; });
+    const auto found = std::ranges::find_if(said, [&](const auto& pair) { return pair.first == each.key; });
     const std::string value = found != said.end() ? found->second : said.empty() ? std::string(each.initial) : std::string();
     if (!value.empty()) question.values.emplace_back(each.key, value);
   }
@@ -154,7 +153,6 @@ std::vector<std::string> quoted_in(std::string_view text) {
   return quoted;
 }
 
-/// Returns the names of bundled models in a text.
 std::vector<std::string> models_in(std::string_view text) {
   const std::vector<std::string> names = model_names();
   std::vector<std::string> found;
@@ -162,7 +160,7 @@ std::vector<std::string> models_in(std::string_view text) {
   for (std::size_t at = text.find_first_not_of(separators); at != std::string_view::npos;) {
     const std::size_t end = std::min(text.find_first_of(separators, at), text.size());
     const std::string word(text.substr(at, end - at));
-    if (std::find(names.begin(), names.end(), word) != names.end()) found.push_back(word);
+    if (contains(names, word)) found.push_back(word);
     at = text.find_first_not_of(separators, end);
   }
   return found;

@@ -1,7 +1,6 @@
 #include "cli/commands/serve/turns.hpp"
 
 #include <chrono>
-#include <ctime>
 
 namespace ddl {
 namespace {

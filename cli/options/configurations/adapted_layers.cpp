@@ -9,7 +9,9 @@
 #include <fmt/ranges.h>
 
 #include "cli/options/configurations/argument_meaning.hpp"
+#include "core/find.hpp"
 #include "core/source_text.hpp"
+#include "core/words.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/model.hpp"
 
@@ -32,22 +34,12 @@ constexpr auto layers_of_modules = std::to_array<std::pair<std::string_view, std
     {"mlp", "gate up down fc1 fc2"},
 });
 
-std::vector<std::string_view> words_in(std::string_view words) {
-  std::vector<std::string_view> all;
-  for (std::size_t at = 0; at < words.size();) {
-    const std::size_t end = std::min(words.find(' ', at), words.size());
-    all.push_back(words.substr(at, end - at));
-    at = end + 1;
-  }
-  return all;
-}
-
 /// Whether a layer in a block, or a part of a joined matrix, has this name.
 bool has_layer(const Model& model, std::string_view name) {
-  return std::any_of(model.layers.begin(), model.layers.end(), [&](const Layer& layer) {
+  return std::ranges::any_of(model.layers, [&](const Layer& layer) {
     const std::span<const std::string_view> parts = layer.operation->modules();
     return layer.block >= 0 && layer.parameters() > 0 &&
-           (layer.name.ends_with(fmt::format(".{}", name)) || std::find(parts.begin(), parts.end(), name) != parts.end());
+           (layer.name.ends_with(fmt::format(".{}", name)) || contains(parts, name));
   });
 }
 
@@ -55,7 +47,7 @@ bool has_layer(const Model& model, std::string_view name) {
 bool has_module(const Model& model, std::string_view module) {
   constexpr auto names = std::to_array<std::pair<std::string_view, std::string_view>>(
       {{"o_proj", "projection"}, {"gate_proj", "gate"}, {"up_proj", "up"}, {"down_proj", "down"}});
-  const auto known = std::find_if(names.begin(), names.end(), [&](const auto& each) { return each.first == module; });
+  const auto known = std::ranges::find_if(names, [&](const auto& each) { return each.first == module; });
   return has_layer(model, module) || (known != names.end() && has_layer(model, known->second));
 }
 
@@ -63,7 +55,7 @@ bool has_module(const Model& model, std::string_view module) {
 std::vector<std::string_view> layers_of(const Model& model, std::string_view module) {
   for (const auto& [modules, layers] : layers_of_modules) {
     if (!is_word_of(modules, module)) continue;
-    std::vector<std::string_view> all = layers.empty() ? std::vector{module} : words_in(layers);
+    std::vector<std::string_view> all = layers.empty() ? std::vector{module} : split(layers, " ");
     if (!layers.empty()) std::erase_if(all, [&](std::string_view layer) { return !has_layer(model, layer); });
     // Some models have one matrix for queries, keys and values, without parts.
     if (is_word_of("q_proj k_proj v_proj", module) && !has_layer(model, module) && has_layer(model, "qkv")) return {"qkv"};
@@ -77,11 +69,8 @@ std::vector<std::string_view> layers_of(const Model& model, std::string_view mod
 
 std::vector<std::string> modules_in(const std::string& list) {
   std::vector<std::string> modules;
-  for (std::size_t at = 0; at < list.size();) {
-    const std::size_t end = std::min(list.find_first_of(" ,[]'\"", at), list.size());
-    const std::string name = list.substr(at, end - at);
-    if (!name.empty()) modules.push_back(name.substr(name.rfind('.') + 1));
-    at = end + 1;
+  for (const std::string_view name : split(list, " ,[]'\"")) {
+    if (!name.empty()) modules.emplace_back(name.substr(name.rfind('.') + 1));
   }
   return modules;
 }
@@ -99,9 +88,7 @@ std::vector<std::string> adapted_modules(const Configuration& read) {
     modules.insert(modules.begin(), defaults.begin(), defaults.end());
   }
   const std::vector<std::string> all = modules;
-  std::erase_if(modules, [&](const std::string& module) {
-    return module.starts_with('-') || std::find(all.begin(), all.end(), "-" + module) != all.end();
-  });
+  std::erase_if(modules, [&](const std::string& module) { return module.starts_with('-') || contains(all, "-" + module); });
   return modules;
 }
 
@@ -112,7 +99,7 @@ std::string adapted_layers(const Configuration& read, const std::string& model, 
     warnings.push_back(fmt::format("{}: names no matrix that gets an adapter: all matrices of blocks get adapters",
                                    line_text(fact->from->place())));
   }
-  if (modules.empty() || std::any_of(modules.begin(), modules.end(), is_all)) return {};
+  if (modules.empty() || std::ranges::any_of(modules, is_all)) return {};
   // A model of the file's sizes has no length of sequences yet, and its matrices do not depend on it.
   const bool needs_length = model.find("@hidden=") != std::string::npos && model.find("@tokens=") == std::string::npos;
   const Model built = load_model(needs_length ? model + "@tokens=1024" : model);
@@ -126,7 +113,7 @@ std::string adapted_layers(const Configuration& read, const std::string& model, 
       return {};
     }
     for (const std::string_view layer : layers) {
-      if (std::find(names.begin(), names.end(), layer) == names.end()) names.emplace_back(layer);
+      if (!contains(names, layer)) names.emplace_back(layer);
     }
   }
   return fmt::format("@lora_layers={}", fmt::join(names, "+"));

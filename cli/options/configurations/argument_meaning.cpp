@@ -6,8 +6,10 @@
 #include <fmt/format.h>
 
 #include "cli/options/configurations/recognition.hpp"
+#include "core/find.hpp"
 #include "core/lower_case.hpp"
 #include "core/suggest.hpp"
+#include "core/words.hpp"
 
 namespace ddl {
 
@@ -41,17 +43,13 @@ bool is_as_modeled(std::string_view key, std::string_view value) {
 }
 
 bool is_word_of(std::string_view words, std::string_view value) {
-  for (std::size_t at = 0; at < words.size();) {
-    const std::size_t end = std::min(words.find(' ', at), words.size());
-    if (is_named(lower_case(words.substr(at, end - at)), lower_case(value))) return true;
-    at = end + 1;
-  }
-  return false;
+  return std::ranges::any_of(split(words, " "),
+                             [&](std::string_view each) { return is_named(lower_case(each), lower_case(value)); });
 }
 
 bool gives_length(const std::string& key) {
   const auto& formats = configuration_formats();
-  return std::any_of(formats.begin(), formats.end(), [&](const ConfigurationFormat* each) {
+  return std::ranges::any_of(formats, [&](const ConfigurationFormat* each) {
     const ArgumentRow* row = lends_arguments(*each) ? row_named(each->rows, key) : nullptr;
     return row != nullptr && row->field == ConfigField::sequence;
   });
@@ -63,10 +61,8 @@ namespace {
 std::vector<std::string> words_of(const ArgumentRow& row, const std::string& value) {
   if (!row.is_list) return {value};
   std::vector<std::string> words;
-  for (std::size_t at = 0; at <= value.size();) {
-    const std::size_t end = std::min(value.find_first_of(" ,", at), value.size());
-    if (end > at) words.push_back(value.substr(at, end - at));
-    at = end + 1;
+  for (const std::string_view word : split(value, " ,")) {
+    if (!word.empty()) words.emplace_back(word);
   }
   return words;
 }
@@ -113,7 +109,7 @@ std::optional<Fact> meaning_of(const ArgumentRow& row, const ConfigEntry& settin
   } else if (!row.words.empty()) {
     std::vector<std::string_view> known;
     for (const ArgumentWord& word : row.words) {
-      if (!word.word.empty() && std::find(known.begin(), known.end(), word.word) == known.end()) known.push_back(word.word);
+      if (!word.word.empty() && !contains(known, word.word)) known.push_back(word.word);
     }
     fact.problem = fmt::format("{} does not support {}", setting.key, quote(setting.value));
     fact.hint = suggest(setting.value, known);

@@ -12,6 +12,8 @@
 #include <fmt/format.h>
 
 #include "cli/options/configurations/recognition.hpp"
+#include "core/find.hpp"
+#include "core/words.hpp"
 
 namespace ddl {
 namespace {
@@ -24,10 +26,7 @@ struct NodeType {
 constexpr std::array<NodeType, 3> node_types{{{"rt_F", "4"}, {"rt_AF", "8"}, {"rt_HF", "8"}}};
 
 const NodeType* node_type(std::string_view name) {
-  for (const NodeType& each : node_types) {
-    if (each.name == name) return &each;
-  }
-  return nullptr;
+  return find_where(node_types, [&](const NodeType& each) { return each.name == name; });
 }
 
 class DirectiveReader {
@@ -178,13 +177,6 @@ namespace {
 /// Returns the number at the end of a value: `8` of `gpu:h100:8`.
 std::string count_in(const std::string& gpus) { return gpus.substr(gpus.rfind(':') + 1); }
 
-std::optional<int> whole_number(const std::string& text) {
-  int number = 0;
-  const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool is_whole = problem == std::errc{} && stop == text.data() + text.size();
-  return is_whole ? std::optional(number) : std::nullopt;
-}
-
 /// Whether a key is an option of Slurm or MPI for the number of tasks, on each node or on all nodes [sbatch(1), srun(1);
 /// Open MPI, mpirun(1); MPICH, mpiexec(1)].
 bool counts_tasks(const std::string& key, bool on_each_node) {
@@ -196,8 +188,7 @@ bool counts_tasks(const std::string& key, bool on_each_node) {
   const std::string_view launcher = std::string_view(key).substr(0, colon), name = std::string_view(key).substr(colon + 1);
   const bool is_slurms = launcher == "slurm" || launcher == "srun", is_mpis = launcher.starts_with("mpirun");
   if ((!is_slurms && !is_mpis) || (is_slurms && (name == "-N" || name == "-c"))) return false;
-  return on_each_node ? std::find(on_each.begin(), on_each.end(), name) != on_each.end()
-                      : std::find(on_all.begin(), on_all.end(), name) != on_all.end();
+  return on_each_node ? contains(on_each, name) : contains(on_all, name);
 }
 
 /// Whether a script may start several launchers, such as torchrun, on a node. Options of srun or mpirun, which start the
@@ -206,17 +197,16 @@ bool may_start_several(const ConfigEntries& settings) {
   int nodes = 1;
   for (const ConfigEntry& each : settings) {
     const ArgumentRow* row = row_named(launcher_rows(), argument_key(each.key));
-    if (row != nullptr && row->field == ConfigField::nodes) nodes = std::max(nodes, whole_number(each.value).value_or(1));
+    if (row != nullptr && row->field == ConfigField::nodes) nodes = std::max(nodes, number_in<int>(each.value).value_or(1));
   }
   const auto is_tasks = [](const ConfigEntry& each) {
     return counts_tasks(each.key, true) || counts_tasks(each.key, false);
   };
-  const bool has_starter = std::any_of(settings.begin(), settings.end(), [&](const ConfigEntry& each) {
-    return is_tasks(each) && !each.key.starts_with("slurm:");
-  });
-  return std::any_of(settings.begin(), settings.end(), [&](const ConfigEntry& each) {
+  const bool has_starter = std::ranges::any_of(
+      settings, [&](const ConfigEntry& each) { return is_tasks(each) && !each.key.starts_with("slurm:"); });
+  return std::ranges::any_of(settings, [&](const ConfigEntry& each) {
     if (!is_tasks(each) || (has_starter && each.key.starts_with("slurm:"))) return false;
-    const std::optional<int> tasks = each.is_known ? whole_number(each.value) : std::nullopt;
+    const std::optional<int> tasks = each.is_known ? number_in<int>(each.value) : std::nullopt;
     return !tasks || *tasks > (counts_tasks(each.key, true) ? 1 : nodes);
   });
 }
@@ -233,7 +223,7 @@ std::optional<FewerStarted> fewer_started(const ConfigEntries& settings, const s
     return key.starts_with("torchrun:") || key.starts_with("deepspeed:");
   };
   if (starts_ranks(directive.key) || !starts_ranks(launcher.key) || !directive.is_known || !launcher.is_known) return {};
-  const auto given = whole_number(count_in(requested)), started = whole_number(launcher.value);
+  const auto given = number_in<int>(count_in(requested)), started = number_in<int>(launcher.value);
   if (!given || !started || *started < 1 || *started >= *given) return {};
   if (may_start_several(settings)) return {};
   const Place place = launcher.place();

@@ -1,8 +1,5 @@
-#include "cli/options/configurations/cluster_job.hpp"
-
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <map>
 #include <string_view>
@@ -13,9 +10,11 @@
 
 #include "cli/options/configurations/cluster_script.hpp"
 #include "cli/options/configurations/expanded_yaml.hpp"
+#include "cli/options/configurations/scripts_in_files.hpp"
 #include "cli/options/configurations/shell_script.hpp"
 #include "cli/options/configurations/shell_text.hpp"
 #include "core/error.hpp"
+#include "core/words.hpp"
 
 namespace ddl {
 namespace {
@@ -29,10 +28,9 @@ namespace {
 constexpr std::int64_t most_devices = 1'000'000;
 
 /// Returns a whole number above zero; 0 if the node is none.
-std::int64_t number_in(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return problem == std::errc() && end == text.data() + text.size() && value > 0 && value < most_devices ? value : 0;
+std::int64_t positive_in(std::string_view text) {
+  const std::int64_t value = number_in(text).value_or(0);
+  return value > 0 && value < most_devices ? value : 0;
 }
 
 /// Returns the node at a path of keys, such as `resources.limits`. Keys themselves may contain dots, so the path is a list.
@@ -47,7 +45,7 @@ std::optional<ExpandedNode> node_at(const ExpandedNode& root, std::initializer_l
 
 std::int64_t number_at(const ExpandedNode& root, std::initializer_list<std::string_view> keys) {
   const std::optional<ExpandedNode> node = node_at(root, keys);
-  return node ? number_in(scalar_text(*node)) : 0;
+  return node ? positive_in(scalar_text(*node)) : 0;
 }
 
 std::vector<ExpandedNode> items_of(const ExpandedNode& node) {
@@ -75,7 +73,7 @@ Devices devices_in(const ExpandedNode& node) {
     }
   }
   const std::string_view last = std::string_view(text).substr(text.rfind(':') + 1);
-  Devices read{number_in(last), {}};
+  Devices read{positive_in(last), {}};
   std::string_view names = text;
   if (read.count > 0) {
     names = names.substr(0, text.size() - std::min(text.size(), last.size() + 1));
@@ -83,7 +81,7 @@ Devices devices_in(const ExpandedNode& node) {
     read.count = 1;
   }
   if (!names.empty() && begins_shell_name(names.front())) read.name = std::string(names);
-  std::replace(read.name.begin(), read.name.end(), ':', '-');  // `H100:80GB` is the type with this memory
+  std::ranges::replace(read.name, ':', '-');  // `H100:80GB` is the type with this memory
   return read;
 }
 
@@ -161,8 +159,8 @@ std::string filled_in(const std::string& text, const AzureInputs& of_job, const 
     } else if (outer != of_pipeline.end() && !outer->second.empty() && !is_full) {
       all += outer->second;
     } else {
-      std::replace_if(
-          name.begin(), name.end(), [](char c) { return !goes_on_in_shell_name(c); }, '_');
+      std::ranges::replace_if(
+          name, [](char c) { return !goes_on_in_shell_name(c); }, '_');
       all += "${" + name + "}";
     }
   }
@@ -341,7 +339,7 @@ class ClusterJobReader {
   }
 
   void take_name(const std::string& name, const ExpandedNode& at) {
-    const bool is_word = std::all_of(name.begin(), name.end(), [](char c) { return goes_on_in_shell_name(c) || c == '-'; });
+    const bool is_word = std::ranges::all_of(name, [](char c) { return goes_on_in_shell_name(c) || c == '-'; });
     if (name.empty() || !is_word) return;
     differ_in_name_ = differ_in_name_ || (!name_.empty() && name_ != name);
     name_ = name;
@@ -400,14 +398,13 @@ class ClusterJobReader {
   bool differ_in_name_ = false;
 };
 
-/// Whether the text may be a job that starts a command.
 bool may_start_command(const std::string& text) {
   constexpr std::array<std::string_view, 5> keys{"run:", "command:", "commands:", "args:", "entrypoint:"};
   constexpr std::array<std::string_view, 9> marks{
       "apiVersion:",      "num_nodes:", "resources:", "setup:",       "searcher:",
       "workerPoolSpecs:", "services:",  "$schema:",   "distribution:"};
   const auto says = [&](std::string_view word) { return text.find(word) != std::string::npos; };
-  return std::any_of(keys.begin(), keys.end(), says) && std::any_of(marks.begin(), marks.end(), says);
+  return std::ranges::any_of(keys, says) && std::ranges::any_of(marks, says);
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 #include "cli/options/configurations/cluster_script.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "cli/options/configurations/shell_text.hpp"
 #include "core/source_text.hpp"
+#include "core/words.hpp"
 
 namespace ddl {
 namespace {
@@ -37,10 +37,6 @@ std::string with_variables(std::string_view text, const std::set<std::string>& n
 
 std::string scalar_text(const ExpandedNode& value) {
   return value.is_scalar() && !value.is_null() ? value.text() : std::string();
-}
-
-bool is_shell_name(std::string_view text) {
-  return !text.empty() && begins_shell_name(text.front()) && std::all_of(text.begin(), text.end(), goes_on_in_shell_name);
 }
 
 std::string shell_word(std::string_view text, const std::set<std::string>& names) {
@@ -111,10 +107,8 @@ bool ClusterScript::add_text(const JobText& script, const JobVariables& variable
   begin_command(script.line, variables);
   std::size_t line = script.line;
   std::string rest;
-  for (std::size_t at = 0; at < script.text.size(); ++line) {
-    const std::size_t end = std::min(script.text.find('\n', at), script.text.size());
-    const std::string one = with_variables(std::string_view(script.text).substr(at, end - at), variables.names);
-    at = end + 1;
+  for (const std::string_view raw : split(script.text, "\n")) {
+    const std::string one = with_variables(raw, variables.names);
     // A text in quotes has its line breaks on one line of the file, so its commands are separated there.
     if (script.is_block && line < lines_.size()) {
       put(line, one);
@@ -124,6 +118,7 @@ bool ClusterScript::add_text(const JobText& script, const JobVariables& variable
     } else if (one.find_first_not_of(" \t") != std::string::npos && one[one.find_first_not_of(" \t")] != '#') {
       rest += (rest.empty() ? "" : "; ") + one;
     }
+    ++line;
   }
   if (!rest.empty()) put(script.line, rest);
   return true;
@@ -131,7 +126,7 @@ bool ClusterScript::add_text(const JobText& script, const JobVariables& variable
 
 bool ClusterScript::add_words(std::vector<JobText> words, const JobVariables& variables) {
   if (words.empty()) return false;
-  const std::string shell = words.front().text.substr(words.front().text.rfind('/') + 1);
+  const std::string_view shell = last_step(words.front().text);
   if (shell == "bash" || shell == "sh") {
     for (std::size_t i = 1; i + 1 < words.size() && words[i].text.starts_with('-'); ++i) {
       if (words[i].text.starts_with("--")) continue;

@@ -62,8 +62,6 @@ class ClusterScript {
 
 /// The text of a value; empty if the value is no text.
 [[nodiscard]] std::string scalar_text(const ExpandedNode& value);
-/// Whether a text can be the name of a shell's variable.
-[[nodiscard]] bool is_shell_name(std::string_view text);
 /// A word as a shell reads it. Kubernetes replaces `$(NAME)` by the variable of the container.
 [[nodiscard]] std::string shell_word(std::string_view text, const std::set<std::string>& names);
 

@@ -11,7 +11,6 @@
 
 namespace ddl {
 
-/// Maximum size of a configuration file, in bytes.
 inline constexpr std::size_t max_configuration_file_bytes = std::size_t{1} << 20U;
 /// Maximum number of arguments in a configuration.
 inline constexpr std::size_t most_settings = 10'000;

@@ -1,12 +1,12 @@
 #include "cli/options/configurations/configuration.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/format.h>
 
 #include "cli/options/configurations/argument_meaning.hpp"
 #include "cli/options/configurations/shell_text.hpp"
+#include "core/words.hpp"
 #include "model_zoo/files/load_model.hpp"
 
 namespace ddl {
@@ -43,8 +43,7 @@ std::string option_that_sets(const ConfigEntry& entry) {
   std::string_view name = entry.value;
   const bool has_braces = name.starts_with("${");
   name.remove_prefix(std::min<std::size_t>(name.size(), has_braces ? 2 : 1));
-  const auto end =
-      static_cast<std::size_t>(std::find_if_not(name.begin(), name.end(), goes_on_in_shell_name) - name.begin());
+  const auto end = static_cast<std::size_t>(std::ranges::find_if_not(name, goes_on_in_shell_name) - name.begin());
   const bool is_whole = has_braces ? name.substr(end) == "}" : end == name.size();
   name = is_whole && entry.value.starts_with('$') ? name.substr(0, end) : std::string_view();
   const std::string_view text = entry.source == nullptr ? std::string_view() : std::string_view(entry.source->text());
@@ -85,9 +84,8 @@ std::optional<std::int64_t> Configuration::number(RunField field, std::int64_t l
   std::string digits = text;
   // Python and YAML group the digits of a number by underscores: 128_256.
   if (!text.starts_with('_') && !text.ends_with('_')) std::erase(digits, '_');
-  std::int64_t value = 0;
-  const auto [stop, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (problem == std::errc{} && stop == digits.data() + digits.size() && value >= low && value <= high) return value;
+  const auto value = number_in(digits);
+  if (value && *value >= low && *value <= high) return value;
   const std::string message = fmt::format("{} is not a whole number from {} to {}", quote(text), low, high);
   if (!fact->from) throw Error(message);
   throw fact->from->error(message, "write it in digits");
@@ -148,12 +146,7 @@ bool is_trained(const Refusal& refusal, const std::string& model) {
 
 /// Whether one of the options, which are separated by spaces, is given.
 bool is_one_given(std::string_view options, const IsGiven& is_given) {
-  for (std::size_t at = 0; at < options.size();) {
-    const std::size_t end = std::min(options.find(' ', at), options.size());
-    if (is_given(std::string(options.substr(at, end - at)))) return true;
-    at = end + 1;
-  }
-  return false;
+  return std::ranges::any_of(split(options, " "), [&](std::string_view each) { return is_given(std::string(each)); });
 }
 
 }  // namespace
@@ -182,13 +175,11 @@ std::string Configuration::hint_with_skipped(std::string hint) const {
 }
 
 Option add_set_option(const Command& command, std::vector<std::string>& words) {
-  return command
-      .add_option("--set", words,
-                  "value that the script does not set: a variable, as in NODES=4, an argument, as in 1=4, or a script that "
-                  "sets variables; repeatable")
-      .take_all()
-      .one_value_each()
-      .type_name("NAME=VALUE");
+  return command.add_repeated(
+      "--set", words,
+      "value that the script does not set: a variable, as in NODES=4, an argument, as in 1=4, or a script that "
+      "sets variables; repeatable",
+      "NAME=VALUE");
 }
 
 std::string line_text(const std::optional<Place>& place) {

@@ -5,6 +5,7 @@
 
 #include "cli/options/configurations/configuration.hpp"
 #include "cli/tools/run_values.hpp"
+#include "core/find.hpp"
 
 namespace ddl {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 std::vector<RunField> fields_in_order() {
   std::vector<RunField> fields;
   const auto add = [&](RunField field) {
-    if (std::find(fields.begin(), fields.end(), field) == fields.end()) fields.push_back(field);
+    if (!contains(fields, field)) fields.push_back(field);
   };
   for (std::size_t i = 0; i < RunField::count; ++i) {
     const RunField field = RunField::numbered(i);
@@ -58,8 +59,8 @@ class PlanDifference {
   }
   [[nodiscard]] bool counts(const ArgumentRow& row) const { return row.only_with.empty() || row.only_with == kind_; }
   [[nodiscard]] bool has_row(RunField field) const {
-    return read_.writes(field) || std::any_of(format_.rows.begin(), format_.rows.end(),
-                                              [&](const ArgumentRow& row) { return row.field == field && counts(row); });
+    return read_.writes(field) ||
+           std::ranges::any_of(format_.rows, [&](const ArgumentRow& row) { return row.field == field && counts(row); });
   }
 
   /// Whether weights that are kept after forward tell ZeRO-2 from ZeRO-3, as in a file of FSDP2, which names no stage.
@@ -101,7 +102,7 @@ class PlanDifference {
   }
 
   [[nodiscard]] bool says_another(const ArgumentRow& row) const {
-    return std::any_of(format_.rows.begin(), format_.rows.end(), [&](const ArgumentRow& other) {
+    return std::ranges::any_of(format_.rows, [&](const ArgumentRow& other) {
       return other.key == row.key && other.field != row.field && after_[other.field];
     });
   }
@@ -187,8 +188,7 @@ class PlanDifference {
   void add(ConfigurationChange change) {
     const auto is_same = [&](const ConfigurationChange& each) { return each.argument == change.argument; };
     const auto& all = changes_.arguments;
-    if (change.now != change.then && std::none_of(all.begin(), all.end(), is_same))
-      changes_.arguments.push_back(std::move(change));
+    if (change.now != change.then && std::ranges::none_of(all, is_same)) changes_.arguments.push_back(std::move(change));
   }
 
   /// Whether the field is the number of micro-batches, which needs no argument because the samples

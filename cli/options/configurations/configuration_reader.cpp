@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include <fmt/format.h>
@@ -13,7 +12,6 @@
 #include "cli/options/configurations/recognition.hpp"
 #include "cli/options/configurations/references.hpp"
 #include "cli/options/configurations/script_arguments.hpp"
-#include "cli/options/configurations/script_text.hpp"
 #include "cli/options/configurations/shell_script.hpp"
 #include "cli/options/configurations/unsupported_files.hpp"
 #include "cli/options/configurations/wrapped_settings.hpp"
@@ -105,7 +103,7 @@ class ConfigurationReader {
 
   /// Whether this file, which no other file names, leaves a field to the program that reads the file, by `auto`.
   [[nodiscard]] bool is_left_open(RunField field) const {
-    return depth_ == 0 && std::any_of(settings_.begin(), settings_.end(), [&](const ConfigEntry& setting) {
+    return depth_ == 0 && std::ranges::any_of(settings_, [&](const ConfigEntry& setting) {
              // A file that this file names may have given another format.
              const auto& rows = (format_ != nullptr ? format_ : result_.format)->rows;
              const ArgumentRow* row = setting.value == "auto" ? row_named(rows, argument_key(setting.key)) : nullptr;
@@ -295,7 +293,7 @@ class ConfigurationReader {
 
   [[nodiscard]] bool asks_for(const RefusedArgument& refused, const ConfigEntry& setting) const {
     const auto is_present = [&](const std::string& key) { return is_word_of(refused.without, "--" + key); };
-    if (!refused.without.empty() && std::any_of(keys_.begin(), keys_.end(), is_present)) return false;
+    if (!refused.without.empty() && std::ranges::any_of(keys_, is_present)) return false;
     // The end of a path shows its kind, even if its beginning is an unknown variable.
     const bool counts_unknown = refused.values.starts_with('*');
     if ((!setting.is_known && !counts_unknown) || is_word_of(refused.allowed, setting.value)) return false;
@@ -324,10 +322,9 @@ class ConfigurationReader {
       const ConfigEntry& setting = settings_[i];
       const bool is_alone = setting.value.empty() && language_ == ConfigurationLanguage::script;
       const bool is_launchers = setting.key.find(":-") != std::string::npos;
-      const bool is_refused =
-          std::any_of(format_->refused.begin(), format_->refused.end(), [&](const RefusedArgument& each) {
-            return is_named(argument_key(each.key), keys_[i]) && asks_for(each, setting);
-          });
+      const bool is_refused = std::ranges::any_of(format_->refused, [&](const RefusedArgument& each) {
+        return is_named(argument_key(each.key), keys_[i]) && asks_for(each, setting);
+      });
       const bool is_known = is_refused || is_among(format_->not_modeled, keys_[i]);
       if (!is_known) {
         if (is_launchers || is_read(keys_[i]) || is_among(format_->harmless, keys_[i])) continue;
@@ -385,8 +382,8 @@ class ConfigurationReader {
       }
       const Fact* named = result_.find(field);
       if (named == nullptr || !named->from) continue;
-      const auto document = std::find_if(documents_.begin(), documents_.end(),
-                                         [&](const ShellDocument& each) { return each.name == named->value; });
+      const auto document =
+          std::ranges::find_if(documents_, [&](const ShellDocument& each) { return each.name == named->value; });
       std::optional<std::string> path;
       if (document == documents_.end() && named->from->is_known) path = named_configuration(path_, named->value);
       if (document == documents_.end() && !named->from->is_known && !named->from->is_of_branches)

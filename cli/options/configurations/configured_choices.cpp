@@ -10,6 +10,7 @@
 #include "calibration/inputs/machine_reader.hpp"
 #include "calibration/inputs/plan_degrees.hpp"
 #include "cli/options/configurations/stage_layout.hpp"
+#include "core/find.hpp"
 #include "model_zoo/files/load_model.hpp"
 
 namespace ddl {
@@ -57,8 +58,7 @@ class ChoiceReader {
     }
     if (runs_megatron_core(*read_.format)) refuse_as_megatron();
     for (const PlanChoiceRow& row : plan_choices()) {
-      if (std::find(of_several_fields.begin(), of_several_fields.end(), row.choice) == of_several_fields.end())
-        choose_as_said(row);
+      if (!contains(of_several_fields, row.choice)) choose_as_said(row);
     }
   }
 
@@ -71,7 +71,7 @@ class ChoiceReader {
 
   /// Throws Error if the configuration gives a precision that the default machine lacks.
   void refuse_precision_of_no_machine() const {
-    const bool is_from_file = std::find(all_.said.begin(), all_.said.end(), "--precision") != all_.said.end();
+    const bool is_from_file = contains(all_.said, "--precision");
     const std::optional<Precision> precision = parse_enum<Precision>(all_.study.precision);
     if (!is_from_file || !precision || all_.study.machine != StudyOptions{}.machine) return;
     if (load_machine(all_.study.machine).device.peak_at(*precision)) return;
@@ -136,7 +136,7 @@ class ChoiceReader {
   /// Returns the recomputed modules. An empty list in the configuration means that no module is recomputed.
   [[nodiscard]] std::string modules() const {
     std::string modules = read_.word(PlanChoice::recompute_modules);
-    std::replace(modules.begin(), modules.end(), ' ', '+');
+    std::ranges::replace(modules, ' ', '+');
     if (!modules.empty() && !parse_recompute_modules(modules)) {
       read_.fail({PlanChoice::recompute_modules},
                  fmt::format("{} are not all modules that can be recomputed", quote(modules)),
@@ -345,7 +345,7 @@ void give_rest(Configuration& configuration, std::int64_t gpus) {
   constexpr std::array<ConfigField, 4> axes{ConfigField::tensor, ConfigField::context, ConfigField::expert,
                                             ConfigField::pipeline};
   const auto takes = [&](ConfigField axis) { return configuration.word(axis) == "-1"; };
-  const auto taker = std::find_if(axes.begin(), axes.end(), takes);
+  const auto taker = std::ranges::find_if(axes, takes);
   if (taker == axes.end()) return;
   if (const auto second = std::find_if(taker + 1, axes.end(), takes); second != axes.end()) {
     configuration.fail({*second}, "only one axis can take all remaining devices", "write the degree of the other axes");

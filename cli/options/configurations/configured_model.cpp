@@ -8,7 +8,9 @@
 
 #include "cli/options/configurations/configuration.hpp"
 #include "cli/options/configurations/shell_text.hpp"
+#include "core/find.hpp"
 #include "core/lower_case.hpp"
+#include "core/words.hpp"
 #include "model_zoo/files/canonical_name.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/files/unknown_model.hpp"
@@ -25,7 +27,7 @@ constexpr std::int64_t bert_vocabulary = 30'522;
 
 bool is_bundled(const std::string& name) {
   const std::vector<std::string> names = model_names();
-  return std::find(names.begin(), names.end(), name) != names.end();
+  return contains(names, name);
 }
 
 /// Tokenizers and the models whose vocabulary they have. Sources: NVIDIA/Megatron-LM, megatron/training/tokenizer;
@@ -52,8 +54,8 @@ std::string value_of(const Configuration& read, ConfigField field) {
 /// Returns the bundled model that has the vocabulary of a tokenizer. The name may be a path of a tokenizer's file, such as
 /// `/models/llama-2-7b-hf/tokenizer.model`.
 std::optional<std::string> model_of_tokenizer(const std::string& name) {
-  const auto* const known = std::find_if(tokenizers.begin(), tokenizers.end(),
-                                         [&](const auto& each) { return is_named(each.first, lower_case(name)); });
+  const auto* const known =
+      std::ranges::find_if(tokenizers, [&](const auto& each) { return is_named(each.first, lower_case(name)); });
   if (known != tokenizers.end()) return std::string(known->second);
   if (std::optional<std::string> model = bundled_model_named(name)) return model;
   const std::size_t file = name.rfind('/');
@@ -99,7 +101,7 @@ class SizedModel {
       read_.fail({ConfigField::latent}, "multi-head latent attention cannot be built from these sizes", model_hint);
     head_size_ = number(ConfigField::head_size).value_or(hidden_ / heads_);
     kv_heads_ = kv_heads();
-    if (read_.word(ConfigField::family) == "bert") return bert();
+    if (read_.word(ConfigField::family) == "bert") return gpt_or_bert(true);
     const std::string activation = read_.word(ConfigField::activation);
     gated_ = read_.word(ConfigField::gated) == "yes" || activation == "swiglu" || activation == "geglu";
     has_bias_ = read_.word(ConfigField::bias) != "no";
@@ -109,7 +111,7 @@ class SizedModel {
     if (is_mpt && (position == "alibi" || (position == "learned" && !has_bias_))) return mpt(position == "alibi");
     if (position != "alibi" && number(ConfigField::experts).value_or(1) > 1) return decoder();
     if (!gated_ && norm == "layer" && position == "learned" && has_bias_ && kv_heads_ == heads_ && activation != "relu2")
-      return gpt();
+      return gpt_or_bert(false);
     if (!gated_ && norm == "layer" && position == "alibi" && has_bias_ && kv_heads_ == heads_) return bloom();
     if (!gated_ && norm == "layer" && position == "rope" && activation == "relu2") return nemotron();
     if (!gated_ && norm == "layer" && position == "rope" && kv_heads_ == heads_ && activation != "relu2") return gpt_neox();
@@ -213,29 +215,18 @@ class SizedModel {
   }
   [[nodiscard]] std::int64_t ratio() const { return read_.number(ConfigField::feed_forward_ratio, 1, 1024).value_or(4); }
 
-  std::string gpt() {
-    begin("gpt");
+  /// Returns a model with trained positions: GPT-2, or BERT with its heads for pretraining.
+  std::string gpt_or_bert(bool is_bert) {
+    begin(is_bert ? "bert" : "gpt");
+    if (is_bert) add("head", "pretraining");
     const auto positions = number(ConfigField::positions), tokens = number(ConfigField::sequence);
     if (positions && tokens && *positions != *tokens) add("positions", *positions);
     add_unless("feed_forward", feed_forward(hidden_ * 4), hidden_ * 4);
-    add_flag("fused", is_fused(), false);
+    add_flag("fused", is_fused(), is_bert);
     const std::string hidden = dropout(ConfigField::hidden_dropout), attention = dropout(ConfigField::attention_dropout);
     if (hidden != "0.1") add("dropout", hidden);
     if (attention != hidden) add("attention_dropout", attention);
-    add_flag("tied", is_tied(), true);
-    return text_;
-  }
-
-  std::string bert() {
-    begin("bert");
-    add("head", "pretraining");
-    const auto positions = number(ConfigField::positions), tokens = number(ConfigField::sequence);
-    if (positions && tokens && *positions != *tokens) add("positions", *positions);
-    add_unless("feed_forward", feed_forward(hidden_ * 4), hidden_ * 4);
-    add_flag("fused", is_fused(), true);
-    const std::string hidden = dropout(ConfigField::hidden_dropout), attention = dropout(ConfigField::attention_dropout);
-    if (hidden != "0.1") add("dropout", hidden);
-    if (attention != hidden) add("attention_dropout", attention);
+    if (!is_bert) add_flag("tied", is_tied(), true);
     return text_;
   }
 
@@ -374,7 +365,7 @@ class SizedModel {
 
 std::optional<std::string> bundled_model_named(std::string_view name) {
   while (!name.empty() && name.back() == '/') name.remove_suffix(1);
-  std::string known = canonical_model_name(name.substr(name.rfind('/') + 1));
+  std::string known = canonical_model_name(last_step(name));
   if (is_bundled(known)) return known;
   return std::nullopt;
 }
@@ -391,8 +382,8 @@ std::string resized(const Configuration& configuration, const std::string& name)
   for (const auto& [field, parameter] : sizes) {
     const auto said = configuration.number(field, 1, most_configured_layers);
     if (!said) continue;
-    const bool has_parameter = std::any_of(model.family_parameters.begin(), model.family_parameters.end(),
-                                           [&, wanted = parameter](const auto& each) { return each.first == wanted; });
+    const bool has_parameter = std::ranges::any_of(
+        model.family_parameters, [&, wanted = parameter](const auto& each) { return each.first == wanted; });
     if (!has_parameter)
       configuration.fail({field}, fmt::format("the model {} has no other sizes", quote(name)),
                          "name the model with --model");
@@ -423,10 +414,10 @@ std::string model_of(const Configuration& configuration) {
   if (name.empty()) name = configuration.says(ConfigField::flavor) ? said + "-" + flavor : said;
   if (const auto known = bundled_model_named(name)) return resized(configuration, *known);
   // Of the path of a checkpoint, the last step is the model's name.
-  const bool is_path = name.starts_with('/') || name.starts_with('.') || std::count(name.begin(), name.end(), '/') > 1;
-  const std::string own = is_path ? name.substr(name.rfind('/') + 1) : name;
+  const bool is_path = name.starts_with('/') || name.starts_with('.') || std::ranges::count(name, '/') > 1;
+  const std::string own = is_path ? std::string(last_step(name)) : name;
   // A step without a number, such as that of /path/to/model, stands for a name.
-  const bool is_placeholder = is_path && std::none_of(own.begin(), own.end(), is_shell_digit);
+  const bool is_placeholder = is_path && std::ranges::none_of(own, is_shell_digit);
   const std::string hint = is_placeholder ? "the last step of a path has to be a model's name" : unknown_model_hint(own);
   configuration.fail({configuration.says(ConfigField::flavor) ? ConfigField::flavor : ConfigField::model},
                      fmt::format("there is no bundled model {}", quote(name)),

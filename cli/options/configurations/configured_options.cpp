@@ -10,6 +10,7 @@
 #include "cli/options/configurations/adapted_layers.hpp"
 #include "cli/options/configurations/configured_choices.hpp"
 #include "cli/options/configurations/configured_parts.hpp"
+#include "core/find.hpp"
 #include "estimator/choices/plan_choice.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/model.hpp"
@@ -487,8 +488,7 @@ class Options {
 std::int64_t blocks_of(const Model& model) { return model.blocks; }
 
 void remove_said(std::vector<Default>& defaults, const std::vector<std::string>& said) {
-  std::erase_if(defaults,
-                [&](const Default& each) { return std::find(said.begin(), said.end(), each.option) != said.end(); });
+  std::erase_if(defaults, [&](const Default& each) { return contains(said, each.option); });
 }
 
 ConfiguredOptions options_of(const Configuration& configuration, const StudyOptions& study, const PlanOptions& plan,

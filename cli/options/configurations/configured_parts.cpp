@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "cli/options/configurations/adapted_layers.hpp"
 #include "cli/options/configurations/argument_meaning.hpp"
+#include "core/find.hpp"
 #include "core/source_text.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/files/published_names.hpp"
@@ -41,8 +41,7 @@ const Layer* layer_named(const Model& model, std::string_view name) {
     return layer.parameters() > 0 && !name.empty() &&
            fmt::format(".{}.", layer.name).find(fmt::format(".{}.", name)) != std::string::npos;
   };
-  const auto found = std::find_if(model.layers.begin(), model.layers.end(), is_named);
-  return found == model.layers.end() ? nullptr : &*found;
+  return find_where(model.layers, is_named);
 }
 
 std::vector<std::string> trained_modules(const Configuration& read) {
@@ -104,7 +103,7 @@ std::string trained_of(const Configuration& read, const std::string& name, std::
     if (layer_named(model, layer) == nullptr && !(is_head && is_tied)) {
       warnings.push_back(fmt::format("{}: training {} is not modeled: {} has no such layer",
                                      place_of(read, ConfigField::trained_modules), quote(module), quote(model.name)));
-    } else if (std::find(layers.begin(), layers.end(), layer) == layers.end()) {
+    } else if (!contains(layers, layer)) {
       layers.push_back(layer);
     }
   }
@@ -115,7 +114,7 @@ std::string trained_of(const Configuration& read, const std::string& name, std::
 /// Returns the parameter for the parts that are not trained, if these are not those of the model's file.
 std::string frozen_of(const Configuration& read, const std::string& name, std::vector<std::string>& warnings) {
   const auto is_said = [&](const FreezableParts& each) { return !set_value(read, each.field).empty(); };
-  if (std::none_of(freezable.begin(), freezable.end(), is_said)) return {};
+  if (std::ranges::none_of(freezable, is_said)) return {};
   if (name.find("@frozen=") != std::string::npos || name.find("@trained=") != std::string::npos) return {};
   const Model model = load_model(name);
   std::vector<std::string> layers;
@@ -197,8 +196,7 @@ void refuse_unknown_batch(const Configuration& configuration) {
 }
 
 bool says_setting(const StudyOptions& study, const std::string& key) {
-  return std::any_of(study.setting_words.begin(), study.setting_words.end(),
-                     [&](const std::string& each) { return each.starts_with(key + "="); });
+  return std::ranges::any_of(study.setting_words, [&](const std::string& each) { return each.starts_with(key + "="); });
 }
 
 // [PyTorch, docs/source/notes/cuda.rst, "Optimizing memory usage with PYTORCH_ALLOC_CONF"]
@@ -219,7 +217,7 @@ const ConfigEntry* unknown_trained_module(const Configuration& configuration, co
   const Fact* fact = configuration.find(ConfigField::trained_modules);
   if (fact == nullptr || !fact->from || !has_adapters(model.name)) return nullptr;
   const std::vector<std::string> modules = trained_modules(configuration);
-  const bool is_known = std::all_of(modules.begin(), modules.end(), [&model](const std::string& module) {
+  const bool is_known = std::ranges::all_of(modules, [&model](const std::string& module) {
     return is_word_of(embedding_modules, module) || is_word_of(head_modules, module) ||
            layer_named(model, module) != nullptr;
   });

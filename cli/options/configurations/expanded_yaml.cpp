@@ -132,7 +132,7 @@ class PartsBuilder : public YAML::EventHandler {
 /// Parses a text. Returns false if the text is not valid.
 bool parse(const std::string& text, PartsBuilder& builder) {
   // The parser would look ahead from each of very many brackets.
-  if (std::count_if(text.begin(), text.end(), [](char c) { return c == '[' || c == '{'; }) > most_brackets) return false;
+  if (std::ranges::count_if(text, [](char c) { return c == '[' || c == '{'; }) > most_brackets) return false;
   std::istringstream stream(text);
   try {
     YAML::Parser parser(stream);

@@ -1,20 +1,15 @@
-#include "cli/options/configurations/makefile.hpp"
-
 #include <algorithm>
 #include <string_view>
 
+#include "cli/options/configurations/scripts_in_files.hpp"
+#include "cli/options/configurations/shell_text.hpp"
 #include "core/lower_case.hpp"
+#include "core/words.hpp"
 
 namespace ddl {
 namespace {
 
-bool is_of_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
-
-std::string_view trimmed_line(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r')) text.remove_suffix(1);
-  return text;
-}
+std::string_view trimmed_line(std::string_view text) { return trimmed(text, " \t\r"); }
 
 /// Replaces make's variables by those of a shell: `$(N)` by `${N}`, and `$$N` by `$N`. Make's functions, such as
 /// `$(shell nproc)`, stay.
@@ -29,7 +24,7 @@ std::string with_shell_variables(std::string_view line) {
     }
     if (line[i + 1] != '(') continue;
     std::size_t end = i + 2;
-    while (end < line.size() && is_of_name(line[end])) ++end;
+    while (end < line.size() && goes_on_in_shell_name(line[end])) ++end;
     if (end == i + 2 || end == line.size() || line[end] != ')') continue;
     text += '{';
     text += line.substr(i + 2, end - i - 2);
@@ -53,7 +48,7 @@ Assignment assignment_in(std::string_view line) {
     if (line.starts_with(word)) line = trimmed_line(line.substr(word.size()));
   }
   std::size_t end = 0;
-  while (end < line.size() && is_of_name(line[end])) ++end;
+  while (end < line.size() && goes_on_in_shell_name(line[end])) ++end;
   std::string_view rest = trimmed_line(line.substr(end));
   const bool is_default = rest.starts_with("?=");
   for (const std::string_view sign : {"?=", "::=", ":=", "="}) {
@@ -77,7 +72,7 @@ std::string quoted(std::string_view value) {
 }  // namespace
 
 bool is_makefile(const std::string& path) {
-  const std::string name = lower_case(path.substr(path.rfind('/') + 1));
+  const std::string name = lower_case(last_step(path));
   return name == "makefile" || name == "gnumakefile" || name.ends_with(".mk");
 }
 

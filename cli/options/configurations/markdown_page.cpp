@@ -1,5 +1,3 @@
-#include "cli/options/configurations/markdown_page.hpp"
-
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -8,10 +6,13 @@
 #include <fmt/format.h>
 
 #include "cli/options/configurations/script_arguments.hpp"
+#include "cli/options/configurations/scripts_in_files.hpp"
 #include "cli/options/configurations/shell_script.hpp"
 #include "core/error.hpp"
+#include "core/find.hpp"
 #include "core/lower_case.hpp"
 #include "core/source_text.hpp"
+#include "core/words.hpp"
 
 namespace ddl {
 namespace {
@@ -33,7 +34,7 @@ bool is_shell(std::string_view language) {
   constexpr std::array<std::string_view, 9> names{"",    "bash",          "sh",   "shell", "console",
                                                   "zsh", "shell-session", "text", "cmd"};
   const std::string name = lower_case(language.substr(0, language.find_first_of(" {,")));
-  return std::find(names.begin(), names.end(), name) != names.end();
+  return contains(names, name);
 }
 
 /// Whether a block shows the text of a page, whose own blocks then count.
@@ -69,10 +70,8 @@ std::vector<CodeBlock> blocks_of(const std::string& text) {
   std::string_view open, page;  // the marks that opened the present block, and the page that it is in
   bool is_read = false;
   std::size_t number = 0;
-  for (std::size_t at = 0; at < text.size(); ++number) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    const std::string_view line = std::string_view(text).substr(at, end - at);
-    at = end + 1;
+  for (const std::string_view line : split(text, "\n")) {
+    ++number;
     const Fence fence = fence_in(line);
     if (open.empty() && fence.closes(page)) {
       page = {};
@@ -81,7 +80,7 @@ std::vector<CodeBlock> blocks_of(const std::string& text) {
     } else if (open.empty() && !fence.mark.empty()) {
       open = fence.mark;
       is_read = is_shell(fence.language);
-      if (is_read) blocks.push_back({.first = number + 1, .lines = {}});
+      if (is_read) blocks.push_back({.first = number, .lines = {}});
     } else if (fence.closes(open)) {
       open = {};
     } else if (!open.empty() && is_read) {

@@ -24,7 +24,7 @@ constexpr std::array<std::string_view, 9> script_endings{".sh",    ".bash", ".en
                                                          ".slurm", ".job",  ".pbs", ".lsf"};
 
 bool has_ending(const std::string& name, std::span<const std::string_view> endings) {
-  return std::any_of(endings.begin(), endings.end(), [&](std::string_view each) { return name.ends_with(each); });
+  return std::ranges::any_of(endings, [&](std::string_view each) { return name.ends_with(each); });
 }
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -69,11 +69,11 @@ std::optional<std::string> file_in_container(const fs::path& path, const std::st
 }  // namespace
 
 bool is_file_field(RunField field) {
-  return std::any_of(file_fields.begin(), file_fields.end(), [&](ConfigField each) { return RunField(each) == field; });
+  return std::ranges::any_of(file_fields, [&](ConfigField each) { return RunField(each) == field; });
 }
 
 bool names_a_file(const std::vector<std::string>& keys) {
-  return std::any_of(keys.begin(), keys.end(), [](const std::string& key) {
+  return std::ranges::any_of(keys, [](const std::string& key) {
     const ArgumentRow* row = row_named(launcher_rows(), key);
     return row != nullptr && is_file_field(row->field);
   });
@@ -81,8 +81,7 @@ bool names_a_file(const std::vector<std::string>& keys) {
 
 bool is_of_another_program(const ConfigurationFormat* format, const std::vector<std::string>& programs) {
   return !programs.empty() && format != nullptr && !format->defaults_file.empty() &&
-         std::none_of(programs.begin(), programs.end(),
-                      [&](const std::string& each) { return is_among(format->programs, each); });
+         std::ranges::none_of(programs, [&](const std::string& each) { return is_among(format->programs, each); });
 }
 
 std::string first_file_in(const std::string& words) {

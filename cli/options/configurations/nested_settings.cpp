@@ -147,14 +147,14 @@ std::optional<ConfigEntries> hjson_settings(const std::string& text, const std::
     // The flow style of YAML has the commas, and comments after #. An entry without quotes is a placeholder of a template,
     // or a number.
     ConfigEntries settings = yaml_settings(without_comments(text), origin);
-    const bool has_placeholders = std::any_of(settings.begin(), settings.end(), [](const ConfigEntry& setting) {
+    const bool has_placeholders = std::ranges::any_of(settings, [](const ConfigEntry& setting) {
       const std::string& whole = setting.source->text();
       if (setting.value.empty() || setting.value_offset >= whole.size()) return false;
       const char first = whole[setting.value_offset], of_value = setting.value.front();
       return first != '"' && first != '[' && of_value >= 'A' && of_value <= 'Z';
     });
     // YAML reads a key without a value as null, which JSON writes as a word.
-    const bool lacks_value = std::any_of(settings.begin(), settings.end(), [](const ConfigEntry& setting) {
+    const bool lacks_value = std::ranges::any_of(settings, [](const ConfigEntry& setting) {
       return setting.value == "null" && setting.source->text().compare(setting.value_offset, 4, "null") != 0;
     });
     return has_placeholders || lacks_value ? std::nullopt : std::optional(std::move(settings));

@@ -3,26 +3,24 @@
 #include <algorithm>
 #include <set>
 
-#include <fmt/format.h>
-
 #include "cli/options/configurations/argument_meaning.hpp"
-#include "cli/options/configurations/cluster_job.hpp"
-#include "cli/options/configurations/makefile.hpp"
-#include "cli/options/configurations/markdown_page.hpp"
+#include "cli/options/configurations/scripts_in_files.hpp"
+#include "core/find.hpp"
 #include "core/lower_case.hpp"
 #include "core/suggest.hpp"
+#include "core/words.hpp"
 
 namespace ddl {
 
 std::string argument_key(std::string_view key) {
   if (key.starts_with("--")) key.remove_prefix(2);
   std::string same(key);
-  std::replace(same.begin(), same.end(), '_', '-');
+  std::ranges::replace(same, '_', '-');
   return same;
 }
 
 ConfigurationLanguage language_of(const std::string& text, const std::string& path) {
-  if (is_makefile(path) || lower_case(path.substr(path.rfind('/') + 1)) == "justfile") return ConfigurationLanguage::script;
+  if (is_makefile(path) || lower_case(last_step(path)) == "justfile") return ConfigurationLanguage::script;
   if (is_markdown(path) || script_of_job(text, path)) return ConfigurationLanguage::script;
   bool is_first = true;
   for (std::size_t at = 0; at < text.size();) {
@@ -32,8 +30,7 @@ ConfigurationLanguage language_of(const std::string& text, const std::string& pa
     if (is_first && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
     if ((is_first && line.starts_with("#!")) || line.starts_with("#SBATCH")) return ConfigurationLanguage::script;
     is_first = false;
-    while (!line.empty() && (line.front() == ' ' || line.front() == '\t')) line.remove_prefix(1);
-    while (!line.empty() && (line.back() == ' ' || line.back() == '\t' || line.back() == '\r')) line.remove_suffix(1);
+    line = trimmed(line, " \t\r");
     if (line.empty() || line.front() == '#' || line.starts_with("//")) continue;
     if (line.starts_with("/*")) {  // a comment of JSON, which may have several lines
       const std::size_t closing = text.find("*/", static_cast<std::size_t>(line.data() - text.data()));
@@ -60,35 +57,31 @@ ConfigurationLanguage language_of(const std::string& text, const std::string& pa
 }
 
 const ArgumentRow* row_named(std::span<const ArgumentRow> rows, const std::string& key) {
-  const auto found =
-      std::find_if(rows.begin(), rows.end(), [&](const ArgumentRow& row) { return argument_key(row.key) == key; });
-  return found == rows.end() ? nullptr : &*found;
+  return find_where(rows, [&](const ArgumentRow& row) { return argument_key(row.key) == key; });
 }
 
 const ArgumentRow* misspelled_row(std::span<const ArgumentRow> rows, const std::string& key) {
   constexpr std::size_t least_letters = 8, most_letters = 64, long_key = 16;
   const int most_edits = key.size() < long_key ? 1 : 2;
   if (key.size() < least_letters || key.size() > most_letters) return nullptr;
-  const auto found = std::find_if(rows.begin(), rows.end(), [&](const ArgumentRow& row) {
+  return find_where(rows, [&](const ArgumentRow& row) {
     const std::string other = argument_key(row.key);
     const auto longer = std::max(other.size(), key.size()), shorter = std::min(other.size(), key.size());
     return longer - shorter <= static_cast<std::size_t>(most_edits) && edit_distance(key, other) <= most_edits;
   });
-  return found == rows.end() ? nullptr : &*found;
 }
 
 bool is_among(std::span<const std::string_view> patterns, const std::string& key) {
-  return std::any_of(patterns.begin(), patterns.end(),
-                     [&](std::string_view each) { return is_named(argument_key(each), key); });
+  return std::ranges::any_of(patterns, [&](std::string_view each) { return is_named(argument_key(each), key); });
 }
 
 bool is_part_of_mark(std::span<const std::string_view> marks, const std::string& key) {
-  return std::any_of(marks.begin(), marks.end(),
-                     [&](std::string_view mark) { return is_named(argument_key(mark.substr(0, mark.find('+'))), key); });
+  return std::ranges::any_of(
+      marks, [&](std::string_view mark) { return is_named(argument_key(mark.substr(0, mark.find('+'))), key); });
 }
 
 bool has_part_of_mark(const ConfigurationFormat& format, const std::vector<std::string>& keys) {
-  return std::any_of(keys.begin(), keys.end(), [&](const std::string& key) { return is_part_of_mark(format.marks, key); });
+  return std::ranges::any_of(keys, [&](const std::string& key) { return is_part_of_mark(format.marks, key); });
 }
 
 namespace {
@@ -98,8 +91,7 @@ std::size_t known_arguments(const ConfigurationFormat& format, const std::vector
   for (const ArgumentRow& row : format.rows) {
     if (row.field != ConfigField::deepspeed_file && !row.is_weak) known.insert(argument_key(row.key));
   }
-  return static_cast<std::size_t>(
-      std::count_if(keys.begin(), keys.end(), [&](const std::string& key) { return known.contains(key); }));
+  return static_cast<std::size_t>(std::ranges::count_if(keys, [&](const std::string& key) { return known.contains(key); }));
 }
 
 /// Whether a text in the language `text` can be a file in the language `format`. JSON and YAML
@@ -115,23 +107,17 @@ bool is_nested(ConfigurationLanguage text, ConfigurationLanguage format) {
 bool has_mark(std::span<const std::string_view> marks, const std::vector<std::string>& keys) {
   const auto has = [&](std::string_view part) {
     const std::string name = argument_key(part);
-    return std::any_of(keys.begin(), keys.end(), [&](const std::string& key) { return is_named(name, key); });
+    return std::ranges::any_of(keys, [&](const std::string& key) { return is_named(name, key); });
   };
-  return std::any_of(marks.begin(), marks.end(), [&](std::string_view mark) {
-    for (std::size_t at = 0; at < mark.size();) {
-      const std::size_t end = std::min(mark.find('+', at), mark.size());
-      if (!has(mark.substr(at, end - at))) return false;
-      at = end + 1;
-    }
-    return !mark.empty();
-  });
+  return std::ranges::any_of(
+      marks, [&](std::string_view mark) { return !mark.empty() && std::ranges::all_of(split(mark, "+"), has); });
 }
 
 /// Whether the keys have so many marks of a format that no other program shares them by chance.
 bool has_several_marks(std::span<const std::string_view> marks, const std::vector<std::string>& keys) {
   constexpr std::ptrdiff_t several = 3;
-  return std::count_if(marks.begin(), marks.end(),
-                       [&](const std::string_view& mark) { return has_mark(std::span(&mark, 1), keys); }) >= several;
+  return std::ranges::count_if(marks, [&](const std::string_view& mark) { return has_mark(std::span(&mark, 1), keys); }) >=
+         several;
 }
 
 /// Whether most keys of a file that have a value are in no table of the format, most of its sections have no other keys, and
@@ -151,12 +137,12 @@ bool is_mostly_unknown(const ConfigurationFormat& format, const ConfiguredText& 
       return row.field == ConfigField::deepspeed_file && key.starts_with(argument_key(row.key) + ".");
     };
     return row_named(format.rows, key) != nullptr || is_among(format.harmless, key) || is_among(format.marks, key) ||
-           is_among(format.not_modeled, key) || std::any_of(format.refused.begin(), format.refused.end(), is_refused) ||
-           std::any_of(format.rows.begin(), format.rows.end(), is_inner) ||
+           is_among(format.not_modeled, key) || std::ranges::any_of(format.refused, is_refused) ||
+           std::ranges::any_of(format.rows, is_inner) ||
            (format.is_trainer && is_among(transformers_arguments.harmless, key)) ||
            row_named(transformers_arguments.rows, key) != nullptr;
   };
-  const bool names_model = std::any_of(format.rows.begin(), format.rows.end(), [&](const ArgumentRow& row) {
+  const bool names_model = std::ranges::any_of(format.rows, [&](const ArgumentRow& row) {
     return (row.field == ConfigField::model || row.field == ConfigField::layers) &&
            different.contains(argument_key(row.key));
   });
@@ -179,8 +165,7 @@ bool is_mostly_unknown(const ConfigurationFormat& format, const ConfiguredText& 
 /// Whether the text is a file of this program, which may share a key with the files of a tool.
 bool is_own(const ConfiguredText& text) {
   const std::string_view mark = text.language == ConfigurationLanguage::json ? "schema" : "format";
-  return text.language != ConfigurationLanguage::script &&
-         std::find(text.keys.begin(), text.keys.end(), mark) != text.keys.end();
+  return text.language != ConfigurationLanguage::script && contains(text.keys, mark);
 }
 
 }  // namespace
@@ -211,8 +196,7 @@ std::string argument_text(const ConfigEntry& setting) {
 }
 
 void put_commands_first(std::span<Refusal> refusals) {
-  std::stable_partition(refusals.begin(), refusals.end(),
-                        [](const Refusal& refusal) { return refusal.at.key == "tool:-command"; });
+  std::ranges::stable_partition(refusals, [](const Refusal& refusal) { return refusal.at.key == "tool:-command"; });
 }
 
 ConfigEntries take_inner(const ConfigurationFormat& format, ConfigEntries& settings, std::vector<std::string>& keys) {
@@ -222,7 +206,7 @@ ConfigEntries take_inner(const ConfigurationFormat& format, ConfigEntries& setti
     const auto contains = [&](const ArgumentRow& row) {
       return row.field == ConfigField::deepspeed_file && keys[i].starts_with(argument_key(row.key) + ".");
     };
-    const auto row = std::find_if(format.rows.begin(), format.rows.end(), contains);
+    const auto row = std::ranges::find_if(format.rows, contains);
     if (row == format.rows.end()) {
       own.push_back(std::move(settings[i]));
       own_keys.push_back(std::move(keys[i]));
@@ -290,6 +274,12 @@ const ForeignTool* foreign_tool_of(const ConfiguredText& text) {
     if (has_mark(tool.marks, text.keys)) return &tool;
   }
   return nullptr;
+}
+
+std::string script_of(const std::string& text, const std::string& path) {
+  if (is_markdown(path)) return script_of_page(text, path);
+  if (is_makefile(path)) return script_of_makefile(text);
+  return script_of_job(text, path).value_or(text);
 }
 
 }  // namespace ddl

@@ -54,4 +54,8 @@ void list_unknown(const ConfigEntries& settings, const std::vector<std::string>&
 /// Returns the tool to which the text belongs, if this program does not read the tool's configurations; else null.
 [[nodiscard]] const ForeignTool* foreign_tool_of(const ConfiguredText& text);
 
+/// Returns the text of a file as a script: of a cluster's job and of a page in Markdown, the commands; of a makefile, the
+/// recipes. Every line stays in its place. Other texts stay as they are.
+[[nodiscard]] std::string script_of(const std::string& text, const std::string& path);
+
 }  // namespace ddl

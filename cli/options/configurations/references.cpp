@@ -1,13 +1,13 @@
 #include "cli/options/configurations/references.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <unordered_map>
+
+#include "core/words.hpp"
 
 namespace ddl {
 namespace {
@@ -15,20 +15,6 @@ namespace {
 /// Maximum number of references that are replaced in one value, and maximum length of the value.
 constexpr int most_references = 64;
 constexpr std::size_t most_letters = 10'000;
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
-
-std::optional<std::int64_t> whole_number(std::string_view text) {
-  text = trimmed(text);
-  std::int64_t value = 0;
-  const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (problem != std::errc{} || stop != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 class References {
  public:
@@ -94,7 +80,7 @@ class References {
       return has_two ? std::optional(std::string(trimmed(arguments.substr(comma + 1)))) : std::nullopt;
     }
     if (!has_two) return std::nullopt;
-    const auto a = whole_number(arguments.substr(0, comma)), b = whole_number(arguments.substr(comma + 1));
+    const auto a = number_in(trimmed(arguments.substr(0, comma))), b = number_in(trimmed(arguments.substr(comma + 1)));
     if (!a || !b || *a < 0 || *b < 0) return std::nullopt;
     std::int64_t product = 0;
     if (function == "multiply")

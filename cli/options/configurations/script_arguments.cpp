@@ -13,6 +13,8 @@
 #include "cli/options/configurations/recognition.hpp"
 #include "cli/options/configurations/starting_commands.hpp"
 #include "core/error.hpp"
+#include "core/find.hpp"
+#include "core/words.hpp"
 
 namespace ddl {
 namespace {
@@ -46,12 +48,8 @@ constexpr std::array<std::string_view, 22> silent_commands{
 /// Modules that `python -m` runs, and that train nothing.
 constexpr std::array<std::string_view, 5> silent_modules{"pip", "venv", "ensurepip", "compileall", "json.tool"};
 
-std::string_view last_step(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
 const ScriptLauncher* launcher_named(std::string_view word) {
-  const auto found = std::find_if(script_launchers.begin(), script_launchers.end(),
-                                  [name = last_step(word)](const ScriptLauncher& each) { return each.word == name; });
-  return found == script_launchers.end() ? nullptr : found;
+  return find_where(script_launchers, [name = last_step(word)](const ScriptLauncher& each) { return each.word == name; });
 }
 
 /// Whether a word is the name of a tool that users start by name, as in `swift sft`.
@@ -59,8 +57,8 @@ bool is_tools_program(const std::string& word) {
   const std::string name(last_step(word));
   const auto& formats = configuration_formats();
   const auto& others = foreign_tools();
-  return std::any_of(formats.begin(), formats.end(), [&](const auto* each) { return is_among(each->programs, name); }) ||
-         std::any_of(others.begin(), others.end(), [&](const ForeignTool& each) { return is_among(each.programs, name); });
+  return std::ranges::any_of(formats, [&](const auto* each) { return is_among(each->programs, name); }) ||
+         std::ranges::any_of(others, [&](const ForeignTool& each) { return is_among(each.programs, name); });
 }
 
 /// Returns why the program at `at` is not a training, such as `export` of `swift export`; empty if it may be one.
@@ -89,7 +87,7 @@ bool is_override(const std::string& word) {
   if (word.find_first_of(".+/_") < equals) return true;
   const std::string key = word.substr(0, equals);
   const auto& formats = configuration_formats();
-  return std::any_of(formats.begin(), formats.end(), [&](const auto* each) {
+  return std::ranges::any_of(formats, [&](const auto* each) {
     return each->language != ConfigurationLanguage::script && row_named(each->rows, key) != nullptr;
   });
 }
@@ -102,9 +100,8 @@ bool is_value(const PlacedText& word) {
 
 /// Whether all bytes of a word are unknown. Such a word may stand for any number of arguments.
 bool is_all_unknown(const PlacedText& word) {
-  return word.text.starts_with('$') && std::all_of(word.origins.begin(), word.origins.end(), [](const ByteOrigin& each) {
-           return each.certainty == Certainty::outside;
-         });
+  return word.text.starts_with('$') &&
+         std::ranges::all_of(word.origins, [](const ByteOrigin& each) { return each.certainty == Certainty::outside; });
 }
 
 /// The parts of a command: launchers with their options, then the launched program with its arguments.
@@ -182,7 +179,7 @@ class ArgumentsReader {
       warn(program, fmt::format("{} is skipped: {}", quote(shown), other_reason(words, *one.program)));
     }
     // Trainings that are not supported explain more than the programs around them, which train nothing.
-    std::stable_partition(all_.refused_programs.begin(), all_.refused_programs.end(), [](const PlacedText& each) {
+    std::ranges::stable_partition(all_.refused_programs, [](const PlacedText& each) {
       const OtherProgram* const other = other_program(each.text);
       return other == nullptr || !other->hint.starts_with("give the script");
     });
@@ -244,7 +241,7 @@ class ArgumentsReader {
     const std::string_view name = last_step(words.front().text);
     // `conda run` starts a program in an environment.
     const bool starts = name == "conda" && words.size() > 1 && words[1].text == "run";
-    if (!starts && std::find(silent_commands.begin(), silent_commands.end(), name) != silent_commands.end()) return all;
+    if (!starts && contains(silent_commands, name)) return all;
     // In `launcher -- program`, the words before `--` launch the program.
     std::size_t from = 0;
     for (std::size_t i = 0; i + 1 < words.size(); ++i) {
@@ -260,8 +257,7 @@ class ArgumentsReader {
       const std::string& word = words[i].text;
       const bool is_module = (word == "-m" || word == "--module") && i + 1 < words.size() && !prefix.empty();
       const std::size_t at = is_module ? i + 1 : i;
-      if (is_module && std::find(silent_modules.begin(), silent_modules.end(), words[at].text) != silent_modules.end())
-        return {.command = &command};
+      if (is_module && contains(silent_modules, words[at].text)) return {.command = &command};
       if (const ScriptLauncher* launcher = launcher_named(words[at].text)) {
         // Here mpirun starts launchers, so the number of mpirun's processes is not the number of GPUs.
         if (prefix == "mpirun:" && launcher->prefix != "python:") prefix = "mpirun of launchers:";
@@ -301,8 +297,7 @@ class ArgumentsReader {
       for (const PlacedText& value : variable->words) {
         for (PlacedText& word : split_words(value)) words.push_back(std::move(word));
       }
-      const auto first =
-          std::find_if(words.begin(), words.end(), [](const PlacedText& word) { return word.text.starts_with("--"); });
+      const auto first = std::ranges::find_if(words, [](const PlacedText& word) { return word.text.starts_with("--"); });
       if (first == words.end() || seen.contains({first->origin().file, first->origin().offset})) continue;
       for (const PlacedText& word : words) {
         if (word.text.starts_with("--")) seen.insert({word.origin().file, word.origin().offset});
@@ -325,7 +320,7 @@ class ArgumentsReader {
     for (const LaunchedProgram& one : launched) {
       if (!is_other(one)) found[rank_of(one)].push_back(static_cast<std::size_t>(one.command - script_.commands.data()));
     }
-    const auto first = std::find_if(found.begin(), found.end(), [](const auto& each) { return !each.empty(); });
+    const auto first = std::ranges::find_if(found, [](const auto& each) { return !each.empty(); });
     return first == found.end() ? std::vector<std::size_t>() : *first;
   }
 
@@ -335,7 +330,7 @@ class ArgumentsReader {
     constexpr std::array<std::string_view, 5> names{"CUDA_VISIBLE_DEVICES", "NPROC_PER_NODE", "NNODES", "PYTORCH_ALLOC_CONF",
                                                     "PYTORCH_CUDA_ALLOC_CONF"};
     const auto counts = [&](const ShellAssignment& each) {
-      return trainings.empty() || std::any_of(trainings.begin(), trainings.end(), [&](std::size_t command) {
+      return trainings.empty() || std::ranges::any_of(trainings, [&](std::size_t command) {
                return command >= each.from && (!each.end || command < *each.end);
              });
     };
@@ -346,7 +341,7 @@ class ArgumentsReader {
         const bool is_list = name == "CUDA_VISIBLE_DEVICES";
         if (value.text.empty() || !value.is_known()) break;
         if (is_list) {
-          const auto devices = std::count(value.text.begin(), value.text.end(), ',') + 1;
+          const auto devices = std::ranges::count(value.text, ',') + 1;
           PlacedText count{.text = fmt::format("{}", devices), .start = value.origin()};
           count.origins.assign(count.text.size(), value.origin());
           value = std::move(count);
@@ -383,13 +378,11 @@ class ArgumentsReader {
     if ((key != "deepspeed:--include" && key != "deepspeed:-i") || !value.is_known()) return false;
     std::set<std::ptrdiff_t> devices;
     std::int64_t hosts = 0;
-    for (std::size_t from = 0; from < value.text.size(); ++hosts) {
-      const std::size_t end = std::min(value.text.find('@', from), value.text.size());
-      const std::string host = value.text.substr(from, end - from);
+    for (const std::string_view host : split(value.text, "@")) {
       // All devices of the host, or a range such as 0-3.
-      if (host.find(':') == std::string::npos || host.find('-', host.find(':')) != std::string::npos) return false;
-      devices.insert(std::count(host.begin(), host.end(), ',') + 1);
-      from = end + 1;
+      if (host.find(':') == std::string_view::npos || host.find('-', host.find(':')) != std::string_view::npos) return false;
+      devices.insert(std::ranges::count(host, ',') + 1);
+      ++hosts;
     }
     if (devices.size() != 1) return false;
     const auto add_number = [&](const char* name, std::int64_t number) {

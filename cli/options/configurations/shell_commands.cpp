@@ -13,6 +13,8 @@
 #include "cli/options/configurations/named_files.hpp"
 #include "cli/options/configurations/shell_reader.hpp"
 #include "core/error.hpp"
+#include "core/find.hpp"
+#include "core/words.hpp"
 
 namespace ddl {
 namespace {
@@ -21,28 +23,22 @@ constexpr std::array<std::string_view, 5> declaring_words{"export", "declare", "
 constexpr std::array<std::string_view, 4> inner_shells{"bash", "sh", "zsh", "/bin/bash"};
 constexpr int most_inner_texts = 12;
 
-template <std::size_t count>
-bool is_one_of(std::string_view word, const std::array<std::string_view, count>& words) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
 /// Programs whose option `-c` is followed by a program in their own language.
 constexpr std::array<std::string_view, 4> interpreters{"python", "python3", "perl", "ruby"};
 constexpr std::array<std::string_view, 6> starting_words{"torchrun ", "accelerate launch ", "deepspeed ", "srun ",
                                                          "mpirun ",   "torch.distributed."};
 
 bool has_one_of(std::string_view text, std::span<const std::string_view> words) {
-  return std::any_of(words.begin(), words.end(),
-                     [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
+  return std::ranges::any_of(words, [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
 }
 
-bool is_inner_shell(std::string_view word) { return is_one_of(word.substr(word.rfind('/') + 1), inner_shells); }
+bool is_inner_shell(std::string_view word) { return contains(inner_shells, last_step(word)); }
 
 /// Whether a launcher, not a shell, runs the command line behind its option `-c`: `launch -n 8 -c 'python train.py …'`.
 bool runs_text(const std::vector<PlacedText>& words, std::size_t option) {
   if (option == 0 || option + 1 >= words.size() || words[option].text != "-c") return false;
   const std::string_view before = words[option - 1].text, text = words[option + 1].text;
-  const bool is_program = is_one_of(before.substr(before.rfind('/') + 1), interpreters) || is_inner_shell(before);
+  const bool is_program = contains(interpreters, last_step(before)) || is_inner_shell(before);
   return !is_program && (text.find(".py ") != std::string_view::npos || has_one_of(text, starting_words));
 }
 
@@ -84,7 +80,7 @@ ShellReader::Status ShellReader::read_simple(ScriptRun run) {
     const bool is_first = simple.words.empty();
     for (PlacedText& word : list.done) simple.words.push_back(std::move(word));
     const std::string& word = simple.words.back().text;
-    declares = declares || (is_first && is_one_of(word, declaring_words));
+    declares = declares || (is_first && contains(declaring_words, word));
     in_head = declares || (is_first && word == "env");
   }
   if (!documents_.empty()) read_documents(simple);
@@ -132,8 +128,7 @@ bool ShellReader::assigns(ScriptRun run) {
   if (run == ScriptRun::no) return true;
   // A value that --set gives for the variable takes precedence over an unknown value, and over an empty one: scripts that
   // parse their own options begin with NAME="".
-  const auto given =
-      std::find_if(inputs_.values.begin(), inputs_.values.end(), [&](const auto& each) { return each.first == name; });
+  const auto given = std::ranges::find_if(inputs_.values, [&](const auto& each) { return each.first == name; });
   const bool is_unknown = !value.is_array && (value.words.front().certainty() == Certainty::outside ||
                                               (value.words.front().text.empty() && !adds));
   if (given != inputs_.values.end() && is_unknown) return true;
@@ -187,8 +182,7 @@ void ShellReader::read_documents(Simple& simple) {
     while (at < text.size()) {
       const std::size_t end = std::min(text.find('\n', at), text.size());
       std::string_view one = text.substr(at, end - at);
-      while (!one.empty() && is_shell_blank(one.front())) one.remove_prefix(1);
-      while (!one.empty() && is_shell_blank(one.back())) one.remove_suffix(1);
+      one = trimmed(one, " \t\r");
       to = at;
       at = std::min(end + 1, text.size());
       if (one == document.end) break;
@@ -212,7 +206,7 @@ ShellReader::Status ShellReader::perform(Simple& simple, ScriptRun run) {
   }
   if (name == "true" || name == ":") return {.holds = true, .is_test = true};
   if (name == "false") return {.holds = false, .is_test = true};
-  if (is_one_of(name, declaring_words)) return {.holds = true};
+  if (contains(declaring_words, name)) return {.holds = true};
   if (name == "exit" || name == "return") {
     // An exit with an error usually guards against missing input, so it is assumed not to happen.
     const bool is_guard = name == "exit" && words.size() > 1 && words[1].text != "0";
@@ -292,7 +286,7 @@ void ShellReader::run_file(const PlacedText& name, const std::vector<PlacedText>
   const auto is_file = [&](std::uint8_t each) {
     return std::filesystem::path(state_.script.sources[each]->origin()).lexically_normal() == file->path;
   };
-  if (std::any_of(state_.files.begin(), state_.files.end(), is_file)) return;
+  if (std::ranges::any_of(state_.files, is_file)) return;
   const auto number = static_cast<std::uint8_t>(state_.script.sources.size());
   state_.script.sources.push_back(std::make_shared<const SourceText>(file->text, file->path));
   const PlacedText text = placed_text(state_.script.sources.back()->text(), number);
@@ -335,7 +329,7 @@ void ShellReader::perform_read(const Simple& simple) {
 /// launcher such as srun may precede the shell. Returns false if the command runs no other shell.
 bool ShellReader::perform_inner_shell(const Simple& simple, ScriptRun run) {
   const std::vector<PlacedText>& words = simple.words;
-  const std::string_view name = std::string_view(words.front().text).substr(words.front().text.rfind('/') + 1);
+  const std::string_view name = last_step(words.front().text);
   if (name == "echo" || name == "printf") return false;
   const auto launched = [&](std::size_t end) {
     if (end == 0) return;
@@ -399,7 +393,7 @@ bool ShellReader::perform_inner_shell(const Simple& simple, ScriptRun run) {
     return true;
   }
   // tmux send-keys -t train "torchrun train.py …" C-m
-  const auto typed = std::find_if(words.begin(), words.end(), [](const PlacedText& word) {
+  const auto typed = std::ranges::find_if(words, [](const PlacedText& word) {
     return word.text.find(".py") != std::string::npos && has_one_of(word.text, starting_words);
   });
   if (name == "tmux" && typed != words.end()) {

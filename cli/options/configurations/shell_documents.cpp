@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "cli/options/configurations/shell_reader.hpp"
+#include "core/find.hpp"
 
 namespace ddl {
 namespace {
@@ -120,8 +121,7 @@ std::string settled(const PlacedText& text) {
 
 const ShellDocument* ShellReader::document_named(const std::string& name) const {
   const std::vector<ShellDocument>& all = state_.script.documents;
-  const auto found = std::find_if(all.begin(), all.end(), [&](const ShellDocument& one) { return one.name == name; });
-  return found == all.end() ? nullptr : &*found;
+  return find_where(all, [&](const ShellDocument& one) { return one.name == name; });
 }
 
 /// Returns the text of a file that the script has written, or of a configuration next to the script.
@@ -204,8 +204,7 @@ void ShellReader::write_document(const Simple& simple, ScriptRun run) {
   state_.inner_bytes += text.text.size();
   ShellDocument document{.name = std::move(target), .text = settled(text), .written = std::move(text), .differs = differed};
   std::vector<ShellDocument>& all = state_.script.documents;
-  const auto same =
-      std::find_if(all.begin(), all.end(), [&](const ShellDocument& one) { return one.name == document.name; });
+  const auto same = std::ranges::find_if(all, [&](const ShellDocument& one) { return one.name == document.name; });
   if (same == all.end()) {
     if (all.size() < most_documents) all.push_back(std::move(document));
   } else if (run == ScriptRun::maybe && (document.text != same->text || same->differs)) {

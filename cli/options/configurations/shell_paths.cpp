@@ -10,6 +10,7 @@
 
 #include "cli/options/configurations/shell_tests.hpp"
 #include "cli/options/configurations/shell_words.hpp"
+#include "core/find.hpp"
 
 namespace ddl {
 namespace {
@@ -51,7 +52,7 @@ std::optional<std::string> expr_result(const std::vector<PlacedText>& words) {
 bool begins_with_known_command(std::string_view text) {
   constexpr std::array<std::string_view, 7> names{"cd ", "dirname ", "pwd", "realpath ", "readlink ", "basename ", "expr "};
   while (!text.empty() && is_shell_blank(text.front())) text.remove_prefix(1);
-  return std::any_of(names.begin(), names.end(), [&](std::string_view name) { return text.starts_with(name); });
+  return std::ranges::any_of(names, [&](std::string_view name) { return text.starts_with(name); });
 }
 
 /// The commands of one `$(…)`: their working directory, which is the script's folder at first, and their output.
@@ -70,7 +71,7 @@ class PathCommands {
       // The other options change the output, or have values.
       constexpr std::array<std::string_view, 6> plain{"-f", "-e", "-m", "-P", "-L", "--"};
       const bool is_option = !operands.empty() && word.text.starts_with('-');
-      if (is_option && std::find(plain.begin(), plain.end(), word.text) == plain.end()) return false;
+      if (is_option && !contains(plain, word.text)) return false;
       if (!is_option) operands.push_back(word.text);
     }
     const std::string name = operands.front();

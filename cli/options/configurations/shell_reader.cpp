@@ -19,7 +19,6 @@ constexpr std::array<std::string_view, 16> reserved_words{"if",     "then",     
                                                           "while",  "until",    "do",   "done", "case", "esac",
                                                           "select", "function", "{",    "}"};
 
-/// Whether a character ends a command.
 bool ends_command(char c) { return c == '\n' || c == ';' || c == '&' || c == '|' || c == ')' || c == '('; }
 
 }  // namespace
@@ -30,8 +29,8 @@ void ShellReader::skip_space() {
     const char c = words_.here();
     if (c == '\n' || (c == ';' && !words_.stands(";;")) || (c == '&' && !words_.stands("&&"))) {
       words_.go_to(words_.at() == document_line_ ? behind_documents_ : words_.at() + 1);
-    } else if (c == '#' && std::none_of(directive_marks.begin(), directive_marks.end(),
-                                        [&](std::string_view mark) { return words_.stands(mark); })) {
+    } else if (c == '#' &&
+               std::ranges::none_of(directive_marks, [&](std::string_view mark) { return words_.stands(mark); })) {
       words_.skip_line();
     } else {
       return;
@@ -69,8 +68,7 @@ bool ShellReader::is_unset(const PlacedText& word) const {
   if (!name.starts_with('$')) return false;
   name.remove_prefix(1);
   if (name.starts_with('{') && name.ends_with('}')) name = name.substr(1, name.size() - 2);
-  return !name.empty() && begins_shell_name(name.front()) && std::all_of(name.begin(), name.end(), goes_on_in_shell_name) &&
-         !is_of_launchers(name);
+  return is_shell_name(name) && !is_of_launchers(name);
 }
 
 void ShellReader::read(ScriptRun run) {

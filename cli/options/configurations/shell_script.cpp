@@ -60,10 +60,8 @@ ScriptValues script_values_in(const std::vector<std::string>& words) {
     }
     std::string name = word.substr(0, equals);
     if (name.starts_with('$')) name.erase(0, 1);
-    const bool is_position = !name.empty() && name.size() <= 3 && std::all_of(name.begin(), name.end(), is_shell_digit);
-    const bool is_name =
-        !name.empty() && begins_shell_name(name.front()) && std::all_of(name.begin(), name.end(), goes_on_in_shell_name);
-    if (equals == std::string::npos || (!is_name && !is_position))
+    const bool is_position = !name.empty() && name.size() <= 3 && std::ranges::all_of(name, is_shell_digit);
+    if (equals == std::string::npos || (!is_shell_name(name) && !is_position))
       throw Error(fmt::format("--set: {} is not NAME=VALUE", quote(word)),
                   "write for example --set NODES=4, --set 1=4 for $1, or --set sizes.sh for the variables of a script");
     values.emplace_back(std::move(name), word.substr(equals + 1));

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
+
+#include "cli/options/configurations/shell_variables.hpp"
+#include "core/find.hpp"
 
 namespace ddl {
 namespace {
@@ -94,7 +96,7 @@ class ShellArithmetic {
     if (in_braces && !take("}")) return std::nullopt;
     if (word.empty()) return std::nullopt;
     if (!is_shell_digit(word.front()) || (in_braces || (from > 0 && text_[from - 1] == '$'))) return numbers_(word);
-    if (word.size() > 18 || !std::all_of(word.begin(), word.end(), is_shell_digit)) return std::nullopt;
+    if (word.size() > 18 || !std::ranges::all_of(word, is_shell_digit)) return std::nullopt;
     return std::stoll(word);
   }
 
@@ -164,15 +166,15 @@ class ShellTest {
   static bool is_operator(std::string_view text) {
     constexpr std::array<std::string_view, 13> all{"=",   "==",  "!=",  "=~",  "<",   ">",  "-eq",
                                                    "-ne", "-lt", "-le", "-gt", "-ge", "-ef"};
-    return std::find(all.begin(), all.end(), text) != all.end();
+    return contains(all, text);
   }
 
   [[nodiscard]] Answer is_something(const PlacedText& text) const {
     if (text.is_known()) return !text.text.empty();
     if (is_unset_(text)) return false;
     // A word with at least one known byte is not empty.
-    const bool has_known = std::any_of(text.origins.begin(), text.origins.end(),
-                                       [](const ByteOrigin& each) { return each.certainty == Certainty::known; });
+    const bool has_known =
+        std::ranges::any_of(text.origins, [](const ByteOrigin& each) { return each.certainty == Certainty::known; });
     return has_known ? Answer(true) : std::nullopt;
   }
 
@@ -194,13 +196,6 @@ class ShellTest {
     if (sign == "-gt") return *a > *b;
     if (sign == "-ge") return *a >= *b;
     return std::nullopt;
-  }
-  static std::optional<std::int64_t> shell_number(const PlacedText& text) {
-    constexpr std::size_t most_digits = 18;
-    const std::string_view digits = std::string_view(text.text).substr(text.text.starts_with('-') ? 1 : 0);
-    if (digits.empty() || digits.size() > most_digits || !std::all_of(digits.begin(), digits.end(), is_shell_digit))
-      return std::nullopt;
-    return std::stoll(text.text);
   }
 
   const std::vector<PlacedText>& words_;

@@ -1,7 +1,6 @@
 #include "cli/options/configurations/shell_text.hpp"
 
 #include <algorithm>
-#include <utility>
 
 namespace ddl {
 

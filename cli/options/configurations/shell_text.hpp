@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -62,6 +63,10 @@ struct PlacedText {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 [[nodiscard]] constexpr bool goes_on_in_shell_name(char c) { return begins_shell_name(c) || is_shell_digit(c); }
+/// Whether a text can be the name of a variable.
+[[nodiscard]] constexpr bool is_shell_name(std::string_view text) {
+  return !text.empty() && begins_shell_name(text.front()) && std::ranges::all_of(text, goes_on_in_shell_name);
+}
 [[nodiscard]] constexpr bool is_shell_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 }  // namespace ddl

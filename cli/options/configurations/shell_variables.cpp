@@ -64,7 +64,7 @@ std::vector<PlacedText> mark_difference(Words& value, const Words& other, const 
   // An option that only one branch adds is optional. If each branch adds other options, one of them is needed, unless a
   // third branch may add none.
   const auto may_lack = [](const Words& words, const ShellOptions& options, const ShellOptions& than) {
-    return std::all_of(options.begin(), options.end(), [&](const auto& each) {
+    return std::ranges::all_of(options, [&](const auto& each) {
       return than.contains(each.first) || words[each.second.from].certainty() == Certainty::optional;
     });
   };
@@ -126,8 +126,7 @@ std::optional<std::int64_t> shell_number(const PlacedText& text) {
   std::string_view digits = text.text;
   const bool is_negative = digits.starts_with('-');
   if (is_negative) digits.remove_prefix(1);
-  if (digits.empty() || digits.size() > most_digits || !text.is_known() ||
-      !std::all_of(digits.begin(), digits.end(), is_shell_digit)) {
+  if (digits.empty() || digits.size() > most_digits || !text.is_known() || !std::ranges::all_of(digits, is_shell_digit)) {
     return std::nullopt;
   }
   return std::stoll(text.text);

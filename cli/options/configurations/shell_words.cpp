@@ -8,7 +8,6 @@
 
 #include "cli/options/configurations/shell_tests.hpp"
 #include "core/error.hpp"
-#include "core/lower_case.hpp"
 
 namespace ddl {
 namespace {
@@ -60,7 +59,7 @@ std::optional<PlacedText> directive_value(const ShellScript& script, const std::
 bool is_of_launchers(std::string_view name) {
   constexpr std::array<std::string_view, 10> begins{"SLURM", "PBS",  "LSB_",  "OMPI_", "PMI_",
                                                     "PJM_",  "RANK", "WORLD", "NODE",  "MASTER_"};
-  return std::any_of(begins.begin(), begins.end(), [&](std::string_view begin) { return name.starts_with(begin); }) ||
+  return std::ranges::any_of(begins, [&](std::string_view begin) { return name.starts_with(begin); }) ||
          name == "LOCAL_RANK" || name == "HOSTNAME" || name == "HOME" || name == "USER" || name == "PATH" || name == "PWD" ||
          name == "CUDA_VISIBLE_DEVICES";
 }

@@ -8,6 +8,7 @@
 
 #include "cli/options/configurations/argument_meaning.hpp"
 #include "cli/options/configurations/recognition.hpp"
+#include "core/words.hpp"
 
 namespace ddl {
 namespace {
@@ -16,8 +17,6 @@ namespace {
 constexpr std::array<std::string_view, 16> starting_commands{"nohup",  "time",  "exec",   "sudo",    "env",     "command",
                                                              "setsid", "nice",  "ionice", "timeout", "numactl", "taskset",
                                                              "stdbuf", "conda", "uv",     "poetry"};
-
-std::string_view name_of_command(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 /// Whether the word behind an option of a starting command is the option's value: `sudo -u USER`, `conda run -n NAME`.
 bool takes_word(std::string_view command, std::string_view option) {
@@ -35,7 +34,7 @@ bool takes_word(std::string_view command, std::string_view option) {
                                                                                    "--with-editable --env-file --project "
                                                                                    "--directory --package"}}};
   const auto* const found =
-      std::find_if(options.begin(), options.end(), [&](const auto& each) { return each.first == name_of_command(command); });
+      std::ranges::find_if(options, [&](const auto& each) { return each.first == last_step(command); });
   return found != options.end() && is_word_of(found->second, option);
 }
 
@@ -43,7 +42,7 @@ bool takes_word(std::string_view command, std::string_view option) {
 
 std::size_t first_program(const std::vector<PlacedText>& words, std::size_t from) {
   std::size_t at = from;
-  while (at < words.size() && is_among(starting_commands, std::string(name_of_command(words[at].text)))) {
+  while (at < words.size() && is_among(starting_commands, std::string(last_step(words[at].text)))) {
     const std::size_t command = at;
     // `command -v` only says where a program is.
     const bool asks =

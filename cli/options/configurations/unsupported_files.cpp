@@ -8,14 +8,14 @@
 
 #include <fmt/format.h>
 
-#include "cli/options/configurations/cluster_job.hpp"
 #include "cli/options/configurations/expanded_yaml.hpp"
 #include "cli/options/configurations/recognition.hpp"
 #include "cli/options/configurations/script_arguments.hpp"
-#include "cli/options/configurations/script_text.hpp"
+#include "cli/options/configurations/scripts_in_files.hpp"
 #include "cli/options/configurations/shell_script.hpp"
 #include "core/lower_case.hpp"
 #include "core/source_text.hpp"
+#include "core/words.hpp"
 #include "core/yaml_node.hpp"
 
 namespace ddl {
@@ -90,7 +90,7 @@ std::string variable_of(const ConfigEntry& entry) {
   if (dollar == std::string_view::npos) return {};
   word.remove_prefix(dollar + 1);
   if (word.starts_with('{')) word.remove_prefix(1);
-  const auto end = std::find_if_not(word.begin(), word.end(), goes_on_in_shell_name);
+  const auto end = std::ranges::find_if_not(word, goes_on_in_shell_name);
   return std::string(word.begin(), end);
 }
 
@@ -168,10 +168,9 @@ std::string hint_of(std::span<const OtherText> kinds, const std::string& text, c
 
 /// Whether a name is that of a training: `train.py`, `run_finetune.sh`.
 bool names_training(std::string_view path) {
-  const std::string name = lower_case(path.substr(path.rfind('/') + 1));
+  const std::string name = lower_case(last_step(path));
   constexpr std::array<std::string_view, 5> words{"train", "tune", "sft", "distill", "main"};
-  return std::any_of(words.begin(), words.end(),
-                     [&](std::string_view word) { return name.find(word) != std::string::npos; });
+  return std::ranges::any_of(words, [&](std::string_view word) { return name.find(word) != std::string::npos; });
 }
 
 /// Returns the script among the skipped parts of another script that is the most likely to train, as a hint; empty if there
@@ -187,8 +186,7 @@ std::string launched_script(const std::vector<std::string>& skipped) {
     if (names_training(name)) return hint;
     const std::string_view last = name.substr(name.find_last_of("/'") + 1);
     constexpr std::array<std::string_view, 6> others{"get", "download", "install", "setup", "prepare", "build"};
-    const bool is_other =
-        std::any_of(others.begin(), others.end(), [&](std::string_view one) { return last.starts_with(one); });
+    const bool is_other = std::ranges::any_of(others, [&](std::string_view one) { return last.starts_with(one); });
     if (first.empty() && !is_other) first = hint;
   }
   return first;
@@ -199,7 +197,7 @@ std::string hint_of_script(const std::string& text, const std::string& path) {
   const ShellScript script = read_shell_script(script_of(text, path), path, {});
   std::vector<PlacedText> programs = script_arguments(script).programs;
   std::erase_if(programs, [](const PlacedText& each) {
-    return !each.is_known() || std::none_of(each.text.begin(), each.text.end(), begins_shell_name);
+    return !each.is_known() || std::ranges::none_of(each.text, begins_shell_name);
   });
   const auto training =
       std::find_if(programs.rbegin(), programs.rend(), [](const PlacedText& each) { return names_training(each.text); });

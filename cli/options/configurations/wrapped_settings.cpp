@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,14 +15,15 @@
 #include "cli/options/configurations/named_files.hpp"
 #include "cli/options/configurations/recognition.hpp"
 #include "cli/tools/configuration_format.hpp"
+#include "core/find.hpp"
 #include "core/lower_case.hpp"
+#include "core/words.hpp"
 
 namespace ddl {
 namespace {
 
 ConfigEntry* entry_named(ConfigEntries& settings, const std::string& key) {
-  const auto found = std::find_if(settings.begin(), settings.end(), [&](const ConfigEntry& one) { return one.key == key; });
-  return found == settings.end() ? nullptr : &*found;
+  return find_where(settings, [&](const ConfigEntry& one) { return one.key == key; });
 }
 
 /// Replaces `${NAME:default}` by the default, as Primus does if the environment does not set the variable.
@@ -55,7 +54,7 @@ bool is_harmless(std::string_view argument) {
   constexpr std::array<std::string_view, 6> names{"log_avg_",      "disable_last_saving",          "use_rocm_mem_info",
                                                   "disable_wandb", "disable_compile_dependencies", "disable_tensorboard"};
   return argument.ends_with("sink_level") ||
-         std::any_of(names.begin(), names.end(), [&](std::string_view name) { return argument.starts_with(name); });
+         std::ranges::any_of(names, [&](std::string_view name) { return argument.starts_with(name); });
 }
 
 /// Adds arguments that Primus sets for Megatron-LM unless the file sets them [AMD-AGI/Primus,
@@ -80,19 +79,14 @@ bool is_argument(const ConfigEntry& setting, std::string_view argument) {
 }
 
 ConfigEntry* entry_of_argument(ConfigEntries& settings, std::string_view argument) {
-  const auto found =
-      std::find_if(settings.begin(), settings.end(), [&](const ConfigEntry& each) { return is_argument(each, argument); });
-  return found == settings.end() ? nullptr : &*found;
+  return find_where(settings, [&](const ConfigEntry& each) { return is_argument(each, argument); });
 }
 
 /// Returns a positive number; 0 if the entry has none.
 double number_of(const ConfigEntry* entry) {
-  double value = 0;
-  if (entry == nullptr) return 0;
-  const char* const end = entry->value.data() + entry->value.size();
-  const bool is_whole = std::from_chars(entry->value.data(), end, value).ptr == end;
   constexpr double most = 1e6;
-  return is_whole && value > 0 && value < most ? value : 0;
+  const double value = entry == nullptr ? 0 : number_in<double>(entry->value).value_or(0);
+  return value > 0 && value < most ? value : 0;
 }
 
 /// In FlagScale, the width of a gated MLP follows from a multiple, if the file does not give it: replaces the multiple by
@@ -120,11 +114,11 @@ void unwrap_flagscale(ConfigEntries& settings) {
   constexpr std::array<std::string_view, 3> groups{"system.", "model.", "data."};
   for (ConfigEntry& setting : settings) {
     const bool is_grouped =
-        std::any_of(groups.begin(), groups.end(), [&](std::string_view group) { return setting.key.starts_with(group); });
+        std::ranges::any_of(groups, [&](std::string_view group) { return setting.key.starts_with(group); });
     if (!is_grouped) continue;
     const std::size_t last = setting.key.rfind('.') + 1;
     std::string argument = setting.key.substr(last);
-    std::replace(argument.begin(), argument.end(), '_', '-');
+    std::ranges::replace(argument, '_', '-');
     setting.key = setting.key.substr(0, last) + "--" + argument;
   }
   add_width(settings);
@@ -146,7 +140,7 @@ constexpr std::array<std::string_view, 3> unread_yaml_keys{"virtual_pipeline_mod
 
 /// Whether the activation of a file for `--yaml-cfg` is gated, whatever `gated_linear_unit` says.
 bool is_swiglu(const ConfigEntries& settings) {
-  return std::any_of(settings.begin(), settings.end(), [](const ConfigEntry& each) {
+  return std::ranges::any_of(settings, [](const ConfigEntry& each) {
     return each.key == "language_model.activation_func" && lower_case(each.value) == "swiglu";
   });
 }
@@ -154,7 +148,7 @@ bool is_swiglu(const ConfigEntries& settings) {
 /// Returns the argument of Megatron-LM that a key and its value mean; empty if they mean none, which is the key's usual
 /// value; unset if no argument expresses the value.
 std::optional<std::string> megatron_argument(std::string_view name, const std::string& value, bool is_gated) {
-  if (std::find(unread_yaml_keys.begin(), unread_yaml_keys.end(), name) != unread_yaml_keys.end()) return "";
+  if (contains(unread_yaml_keys, name)) return "";
   if (name == "gated_linear_unit" && is_gated) return "";
   bool is_own = false;
   for (const YamlKey& each : megatron_yaml_keys) {
@@ -165,7 +159,7 @@ std::optional<std::string> megatron_argument(std::string_view name, const std::s
   }
   if (is_own) return std::nullopt;
   std::string argument = "--" + std::string(name);
-  std::replace(argument.begin(), argument.end(), '_', '-');
+  std::ranges::replace(argument, '_', '-');
   return argument;
 }
 
@@ -181,8 +175,8 @@ void unwrap_megatron_yaml(ConfigEntries& settings) {
     if (argument) {
       const std::string key = "yaml." + *argument;
       if (entry_named(unwrapped, key) != nullptr) continue;
-      const bool is_flag = std::any_of(megatron_yaml_keys.begin(), megatron_yaml_keys.end(),
-                                       [&](const YamlKey& each) { return each.key == name && !each.value.empty(); });
+      const bool is_flag = std::ranges::any_of(megatron_yaml_keys,
+                                               [&](const YamlKey& each) { return each.key == name && !each.value.empty(); });
       if (is_flag) setting.value = "true";
       setting.written = std::exchange(setting.key, key);
     }
@@ -201,10 +195,9 @@ bool is_of_model(const ConfigurationFormat& format, std::string_view argument) {
            row.field != ConfigField::implementation && row.field != ConfigField::vocabulary_multiple &&
            row.field != ConfigField::hidden_dropout && row.field != ConfigField::attention_dropout;
   };
-  return std::any_of(format.rows.begin(), format.rows.end(), is_size) || key == "model.n-layers";
+  return std::ranges::any_of(format.rows, is_size) || key == "model.n-layers";
 }
 
-/// Whether a value leaves the named model as it is.
 bool leaves_model(const std::string& value) { return value == "null" || value == "false" || value == "0" || value.empty(); }
 
 /// An axis of MaxText's mesh within a slice (`ici_`) or among slices (`dcn_`), and the axis of this program that it is a
@@ -231,8 +224,7 @@ std::string_view mesh_axis_of(std::string_view key) {
   constexpr std::string_view ending = "_parallelism";
   if ((!key.starts_with("ici_") && !key.starts_with("dcn_")) || !key.ends_with(ending)) return {};
   const std::string_view name = key.substr(4, key.size() - 4 - ending.size());
-  const auto found =
-      std::find_if(mesh_axes.begin(), mesh_axes.end(), [&](const MeshAxis& each) { return each.name == name; });
+  const auto found = std::ranges::find_if(mesh_axes, [&](const MeshAxis& each) { return each.name == name; });
   return found == mesh_axes.end() ? std::string_view() : found->of;
 }
 
@@ -240,12 +232,9 @@ std::string_view mesh_axis_of(std::string_view key) {
 std::string product_of(const std::string& a, const std::string& b) {
   if (a == "1") return b;
   if (b == "1") return a;
-  std::int64_t first = 0, second = 0, product = 0;
-  const auto reads = [](const std::string& text, std::int64_t& value) {
-    const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return problem == std::errc{} && stop == text.data() + text.size() && value > 0;
-  };
-  if (!reads(a, first) || !reads(b, second)) return a == "-1" || b == "-1" ? "-1" : "";
+  const std::int64_t first = number_in(a).value_or(0), second = number_in(b).value_or(0);
+  std::int64_t product = 0;
+  if (first <= 0 || second <= 0) return a == "-1" || b == "-1" ? "-1" : "";
   return __builtin_mul_overflow(first, second, &product) ? "" : std::to_string(product);
 }
 
@@ -281,7 +270,7 @@ std::optional<WrappedModel> unwrap_settings(ConfigEntries& settings) {
       const ConfigurationFormat& format = is_megatron ? megatron_arguments : torchtitan_toml;
       wrapped.is_resized = wrapped.is_resized || (is_of_model(format, argument) && !leaves_model(setting.value));
       if (is_megatron) {
-        std::replace(argument.begin(), argument.end(), '_', '-');
+        std::ranges::replace(argument, '_', '-');
         setting.key = prefix + "--" + argument;
       } else {
         setting.key = argument;

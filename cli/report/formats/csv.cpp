@@ -1,4 +1,5 @@
-#include "cli/report/formats/csv.hpp"
+
+#include "core/csv.hpp"
 
 #include <vector>
 
@@ -8,7 +9,6 @@
 
 #include "cli/report/formats/format.hpp"
 #include "cli/report/formats/whole_bytes.hpp"
-#include "core/csv.hpp"
 #include "core/source_text.hpp"
 
 namespace ddl {

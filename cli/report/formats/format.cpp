@@ -23,8 +23,7 @@ constexpr std::array<Format, 9> all_formats{{{"text", Content::document, text_fo
 std::span<const Format> formats() { return all_formats; }
 
 const Format& format_named(std::string_view name) {
-  const auto* const named =
-      std::find_if(all_formats.begin(), all_formats.end(), [&](const Format& each) { return each.name == name; });
+  const auto* const named = std::ranges::find_if(all_formats, [&](const Format& each) { return each.name == name; });
   if (named == all_formats.end()) throw Error(fmt::format("unknown format {}", name));
   return *named;
 }

@@ -25,6 +25,10 @@ struct Format {
 /// was answered. It is for formats that people read without seeing stderr.
 [[nodiscard]] Document errors_document(const Report& report);
 
+/// Prints a list of flat objects with equal keys as CSV, one column per key. Elements of a list are joined by blanks. Null
+/// becomes an empty cell.
+[[nodiscard]] std::string csv_of(const nlohmann::ordered_json& objects);
+
 std::string text_format(const Report& report, const Style& style);
 std::string json_format(const Report& report, const Style& style);
 std::string csv_format(const Report& report, const Style& style);

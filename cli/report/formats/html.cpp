@@ -11,7 +11,7 @@
 
 #include "cli/report/formats/format.hpp"
 #include "cli/report/formats/html_chart.hpp"
-#include "cli/report/formats/html_style.hpp"
+#include "core/find.hpp"
 #include "core/version.hpp"
 
 namespace ddl {
@@ -143,7 +143,7 @@ class HtmlWriter {
   [[nodiscard]] static std::vector<std::string_view> classes_of_columns(const Table& table) {
     std::vector<std::string_view> classes(table.columns.size());
     const auto is_essential = [](const Column& column) { return column.keep == Keep::always; };
-    const auto essential = static_cast<std::size_t>(std::count_if(table.columns.begin(), table.columns.end(), is_essential));
+    const auto essential = static_cast<std::size_t>(std::ranges::count_if(table.columns, is_essential));
     if (essential == 0) return classes;
     std::size_t shown = essential;
     for (std::size_t c = 0; c < table.columns.size(); ++c) {
@@ -159,8 +159,8 @@ class HtmlWriter {
 
   /// Adds the switch that shows all columns. It works without a script, because it stands directly before the table.
   void add_toggle(const Table& table, const std::vector<std::string_view>& classes) {
-    const bool has_more = std::find(classes.begin(), classes.end(), " more") != classes.end();
-    const bool has_wide = std::find(classes.begin(), classes.end(), " wide") != classes.end();
+    const bool has_more = contains(classes, " more");
+    const bool has_wide = contains(classes, " wide");
     if (!has_more && !has_wide) return;
     out_ += fmt::format(
         "<input type=\"checkbox\" class=\"toggle{0}\" id=\"{1}t{2}\"><label class=\"toggle{0}\" for=\"{1}t{2}\">all {3} "
@@ -175,8 +175,7 @@ class HtmlWriter {
   }
 
   [[nodiscard]] static std::string cell(const std::string& text) {
-    const auto* const known =
-        std::find_if(verdict_classes.begin(), verdict_classes.end(), [&](const auto& each) { return each.first == text; });
+    const auto* const known = std::ranges::find_if(verdict_classes, [&](const auto& each) { return each.first == text; });
     return known == verdict_classes.end() ? html_text(text) : with_verdict(text);
   }
 

@@ -1,6 +1,5 @@
 #include "cli/report/formats/html_chart.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <vector>
 

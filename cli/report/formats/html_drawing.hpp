@@ -8,7 +8,6 @@
 
 namespace ddl {
 
-/// The CSS class of a color.
 [[nodiscard]] std::string_view class_of(Tone tone);
 /// Returns a list with the color and the name of each Kind. Kinds without a name are left out.
 [[nodiscard]] std::string legend_of(const std::vector<Kind>& kinds);

@@ -1,4 +1,4 @@
-#include "cli/report/formats/html_style.hpp"
+#include "cli/report/formats/html.hpp"
 
 namespace ddl {
 

@@ -79,8 +79,7 @@ std::string html_whiskers(const Whiskers& whiskers, std::string_view id) {
   }
   out += "</svg><span class=\"value\"></span></div>\n<ul class=\"legend\">";
   const auto has_chosen = [](const Whisker& each) { return each.is_chosen; };
-  if (std::any_of(whiskers.rows.begin(), whiskers.rows.end(), has_chosen))
-    out += legend_entry("chosen-key", whiskers.chosen_name);
+  if (std::ranges::any_of(whiskers.rows, has_chosen)) out += legend_entry("chosen-key", whiskers.chosen_name);
   if (!whiskers.interval_name.empty()) out += legend_entry("range-key", whiskers.interval_name);
   if (!whiskers.ties.empty()) out += legend_entry("tie", whiskers.tie_name);
   return out + "</ul>\n";

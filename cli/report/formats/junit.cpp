@@ -50,8 +50,8 @@ std::string outcome(const FileVerdict& verdict) {
 std::string junit_format(const Report& report, const Style& /*style*/) {
   using Level = FileVerdict::Level;
   const auto count = [&](Level level) {
-    return std::count_if(report.verdicts.begin(), report.verdicts.end(),
-                         [&](const FileVerdict& each) { return each.level == level && !each.is_allowed; });
+    return std::ranges::count_if(report.verdicts,
+                                 [&](const FileVerdict& each) { return each.level == level && !each.is_allowed; });
   };
   const std::string counts = fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\"", report.verdicts.size(),
                                          count(Level::at_risk) + count(Level::failed), count(Level::not_judged));

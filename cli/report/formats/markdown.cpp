@@ -8,6 +8,7 @@
 #include "cli/report/formats/format.hpp"
 #include "core/source_text.hpp"
 #include "core/version.hpp"
+#include "core/words.hpp"
 
 namespace ddl {
 namespace {
@@ -31,12 +32,6 @@ std::string markdown_text(std::string_view raw, bool begins_line) {
     out += c;
   }
   return out;
-}
-
-std::string trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(' ');
-  return first == std::string_view::npos ? std::string()
-                                         : std::string(text.substr(first, text.find_last_not_of(' ') - first + 1));
 }
 
 /// Returns a code fence that is longer than any run of backticks in the text.
@@ -67,7 +62,7 @@ class MarkdownWriter {
     if (is_item) out_ += "- ";
     bool begins = true;
     for (const Span& span : line.spans) {
-      const std::string text = trimmed(span.text);
+      const std::string text(trimmed(span.text));
       if (text.empty()) continue;
       // Blanks stay outside of the emphasis, because emphasis must begin and end at a letter.
       const std::size_t before = span.text.find_first_not_of(' ');

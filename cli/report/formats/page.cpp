@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <cstdint>
 #include <cstdlib>
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+#include "core/words.hpp"
 
 namespace ddl {
 namespace {
@@ -47,16 +48,12 @@ bool locale_is_utf8() {
   return false;
 }
 
-/// Returns the value of the variable COLUMNS; 0 if COLUMNS is not a number.
+}  // namespace
+
 std::size_t columns_said() {
   const char* const said = std::getenv("COLUMNS");
-  const std::string_view text = said == nullptr ? "" : said;
-  std::size_t width = 0;
-  const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), width);
-  return problem == std::errc{} && stop == text.data() + text.size() ? width : 0;
+  return said == nullptr ? 0 : number_in<std::size_t>(said).value_or(0);
 }
-
-}  // namespace
 
 Page page_of_output(bool to_file) {
   Page page;
@@ -76,8 +73,8 @@ std::string ascii_of(std::string_view text) {
       out += text[at++];
       continue;
     }
-    const auto* const known = std::find_if(likenesses.begin(), likenesses.end(),
-                                           [&](const Likeness& each) { return text.substr(at).starts_with(each.sign); });
+    const auto* const known =
+        std::ranges::find_if(likenesses, [&](const Likeness& each) { return text.substr(at).starts_with(each.sign); });
     if (known != likenesses.end()) {
       out += known->ascii;
       at += known->sign.size();

@@ -22,6 +22,9 @@ struct Page {
 /// returns the page of a file, which is UTF-8 and independent of any terminal.
 [[nodiscard]] Page page_of_output(bool to_file);
 
+/// Returns the width that the variable COLUMNS gives; 0 if it gives none.
+[[nodiscard]] std::size_t columns_said();
+
 /// Converts a text to ASCII. Characters that reports use have replacements; all others are escaped, such as \u00E9.
 [[nodiscard]] std::string ascii_of(std::string_view text);
 

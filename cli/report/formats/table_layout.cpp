@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "cli/report/figures.hpp"
+#include "core/find.hpp"
 
 namespace ddl {
 namespace {
@@ -48,7 +49,7 @@ class Fitter {
       out.cuts = out.cuts || (widths_[c] < natural_[c] && !table_.columns[c].wraps);
     }
     for (std::size_t c = 0; c < table_.columns.size(); ++c) {
-      if (std::find(shown_.begin(), shown_.end(), c) == shown_.end()) out.left_out.push_back(table_.columns[c].heading);
+      if (!contains(shown_, c)) out.left_out.push_back(table_.columns[c].heading);
     }
     return out;
   }

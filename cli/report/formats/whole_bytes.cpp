@@ -2,8 +2,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <string>
-#include <utility>
 
 #include <nlohmann/json.hpp>
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/report/formats/csv.hpp"
+#include "cli/report/formats/format.hpp"
 #include "cli/report/formats/text.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/cli/run_command.hpp"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/report/formats/csv.hpp"
+#include "cli/report/formats/format.hpp"
 #include "core/csv.hpp"
 #include "core/error.hpp"
 #include "tests/catch.hpp"

@@ -7,7 +7,7 @@
 
 #include "cli/report/fields.hpp"
 #include "cli/report/figures.hpp"
-#include "cli/report/formats/csv.hpp"
+#include "cli/report/formats/format.hpp"
 #include "cli/report/formats/text.hpp"
 #include "cli/report/formats/whole_bytes.hpp"
 #include "core/csv.hpp"

@@ -2,11 +2,8 @@
 #include <string>
 
 #include "cli/commands/commands.hpp"
-#include "cli/manual/concepts.hpp"
 #include "cli/manual/manual.hpp"
 #include "cli/manual/option_groups.hpp"
-#include "cli/manual/synonyms.hpp"
-#include "cli/manual/topics.hpp"
 #include "cli/manual/word_help.hpp"
 #include "cli/report/figures.hpp"
 #include "tests/catch.hpp"

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "cli/documents/startable.hpp"
-#include "cli/tools/scripts.hpp"
+#include "cli/tools/launcher.hpp"
 #include "estimator/inputs/settings.hpp"
 #include "tests/catch.hpp"
 

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/options/plan_file.hpp"
-#include "cli/report/formats/csv.hpp"
+#include "cli/report/formats/format.hpp"
 #include "core/csv.hpp"
 #include "estimator/search/search.hpp"
 #include "tests/catch.hpp"

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/documents/intervals.hpp"
-#include "cli/options/number_list.hpp"
+#include "cli/options/option_value.hpp"
 #include "core/error.hpp"
 #include "core/pareto.hpp"
 #include "tests/catch.hpp"
