@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "cli/report/figures.hpp"
 #include "cli/report/interrupt.hpp"
 
 namespace ddl {
@@ -34,18 +35,23 @@ std::size_t terminal_columns() {
 
 std::string progress_line(std::size_t done, std::size_t skipped, std::size_t items, double elapsed_seconds,
                           std::string_view what, std::size_t columns) {
-  constexpr std::size_t width = 20;
   done = std::min(done, items);
   const double share = items > 0 ? static_cast<double>(done) / static_cast<double>(items) : 1;
-  const auto filled = static_cast<std::size_t>(share * width);
-  std::string line = fmt::format("[{}{}] {:3.0f} %  {}/{}", std::string(filled, '#'), std::string(width - filled, '-'),
-                                 std::floor(share * 100), done, items);
-  if (const std::size_t timed = done - std::min(done, skipped); timed > 0) {
+  // A search does not know the number of its plans at once.
+  std::string line = items > 1 ? fmt::format("{:3.0f} %  {}/{}", std::floor(share * 100), done, items) : std::string();
+  // The first few items say little about the others: a search leaves most plans out at once.
+  constexpr double least_share = 0.01;
+  if (const std::size_t timed = done - std::min(done, skipped); timed > 0 && share >= least_share) {
     const double left = elapsed_seconds / static_cast<double>(timed) * static_cast<double>(items - done);
     line += fmt::format("  {} left", duration_text(left));
   }
-  line += fmt::format("  {}", what);
-  if (line.size() > columns) line.resize(columns);
+  line += fmt::format("{}{}", line.empty() ? "" : "  ", what);
+  // The bar is left out if the text needs its place.
+  constexpr std::size_t width = 20;
+  const auto filled = static_cast<std::size_t>(share * width);
+  const std::string bar = fmt::format("[{}{}] ", std::string(filled, '#'), std::string(width - filled, '-'));
+  if (bar.size() + display_width(line) <= columns) line.insert(0, bar);
+  while (display_width(line) > columns) line.pop_back();
   return line;
 }
 

@@ -35,6 +35,28 @@ std::vector<Mesh> neighbors_of(const Mesh& mesh) {
   return found;
 }
 
+std::vector<Mesh> usual_meshes(const SearchOptions& options, const ModelFacts& facts, const Machine& machine) {
+  const std::int64_t node = std::max(1, machine.devices_per_node());
+  std::vector<Mesh> meshes;
+  for (const std::int64_t stages : {1, 2, 4, 8, 16}) {
+    for (const std::int64_t parts : {std::int64_t{1}, node}) {
+      for (const std::int64_t experts : {node, std::int64_t{1}}) {
+        const std::int64_t copies = options.devices / (stages * parts * experts);
+        if (copies * stages * parts * experts != options.devices || (experts > 1 && facts.experts == 0)) continue;
+        Mesh mesh{{Axis::pipeline, static_cast<int>(stages)}, {Axis::tensor, static_cast<int>(parts)}};
+        mesh.set(Axis::expert, static_cast<int>(experts));
+        mesh.set(Axis::data, static_cast<int>(copies));
+        const auto is_asked = [&](const NamedFamily& each) { return each.family == mesh.family(); };
+        const bool is_searched = options.families.empty()
+                                     ? stages == 1 || options.admitted.pipelines
+                                     : std::any_of(options.families.begin(), options.families.end(), is_asked);
+        if (is_searched) meshes.push_back(mesh);
+      }
+    }
+  }
+  return meshes;
+}
+
 Degrees::Degrees(const SearchOptions& options, const ModelFacts& facts)
     : options_(options),
       spatial_rank_(facts.model->input.sequence ? 0 : facts.model->input.rank),

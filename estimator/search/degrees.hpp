@@ -19,6 +19,9 @@ namespace ddl {
 /// more.
 [[nodiscard]] std::vector<Mesh> neighbors_of(const Mesh& mesh);
 
+/// Returns a few of the searched meshes that are common in practice: few stages, and splits of layers and experts in a node.
+[[nodiscard]] std::vector<Mesh> usual_meshes(const SearchOptions& options, const ModelFacts& facts, const Machine& machine);
+
 /// Enumerates all ways to write `devices` as a product of degrees.
 class Degrees {
  public:

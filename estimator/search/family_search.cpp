@@ -109,16 +109,14 @@ void FamilySearch::try_mesh(const Mesh& mesh, std::int64_t count) {
   // A tool that starts none of so many plans of a strategy starts none at all.
   constexpr std::int64_t most_unstartable = 2000;
   if (!best_ && unstartable_ > most_unstartable) return;
-  Plan smallest = plan;
-  smallest.micro_batches = space_.micro_batches(plan).back();
-  if (activations_are_hopeless(smallest)) return;
   try_variants(plan, count);
 }
 
 Seconds FamilySearch::guess(const Mesh& mesh) const {
   Plan plan = plan_of(mesh);
   Seconds least(std::numeric_limits<double>::infinity());
-  for (const std::int64_t micro_batches : space_.micro_batches(plan)) {
+  for (const auto& [bare, micro_batches] : commons_.bounds.by_micro_batches(plan)) {
+    if (bare >= least.value()) break;
     plan.micro_batches = micro_batches;
     for (const LikeChoices& choices : space_.choices(plan)) {
       set_choices(plan, choices.front());
@@ -271,17 +269,6 @@ std::optional<Bytes> FamilySearch::hopeless_memory() const {
   return estimator_.job().machine.device.memory * std::max(1.0, nearest);
 }
 
-bool FamilySearch::are_hopeless(Plan plan, const LikeChoices& choices) const {
-  const std::optional<Bytes> limit = hopeless_memory();
-  // The bound adds up the same times as an estimate, but in a different order, so the sums differ by rounding.
-  constexpr double rounding = 1 - 1e-9;
-  // The last choices shard most.
-  return limit && std::all_of(choices.rbegin(), choices.rend(), [&](const ChoiceValues& values) {
-           set_choices(plan, values);
-           return parameters_lower_bound(estimator_.job(), plan) * rounding > *limit;
-         });
-}
-
 bool FamilySearch::activations_are_hopeless(const Plan& plan) const {
   const std::optional<Bytes> limit = hopeless_memory();
   if (!limit || estimator_.job().assumptions.memory_reuse) return false;
@@ -384,11 +371,10 @@ void FamilySearch::try_placements(Plan plan, const std::vector<Placement>& place
                                   const std::vector<LikeChoices>& groups) {
   // For each group of choices, the stages with which no plan fits.
   std::vector<std::vector<std::vector<int>>> too_full(groups.size());
-  std::vector<std::optional<bool>> hopeless(groups.size());  // are_hopeless() of each group, for all placements
   for (const Placement& placement : placements) {
     plan.placement = placement;
     // Bounds that are closer to the estimate take longer to compute.
-    if (may_be_beaten() && (sharding_is_beaten(plan) || beaten(Closeness::placement, asked(plan), plan))) {
+    if (may_be_beaten() && (beaten(Closeness::placement, asked(plan), plan) || sharding_is_beaten(plan))) {
       for (const LikeChoices& choices : groups) counts_.pruned += static_cast<std::int64_t>(choices.size());
       continue;
     }
@@ -397,11 +383,6 @@ void FamilySearch::try_placements(Plan plan, const std::vector<Placement>& place
       // The placement affects memory only because it changes the layers of the stages.
       std::vector<std::vector<int>>& known = too_full[group];
       if (!known.empty() && plan.mesh[Axis::pipeline] == 1) continue;
-      if (!hopeless[group]) hopeless[group] = are_hopeless(plan, choices);
-      if (*hopeless[group]) {
-        ++misfits_;
-        continue;
-      }
       const Plan simple = simplest(plan);
       set_choices(plan, choices.front());
       const auto is_beaten = [&](Closeness first, Closeness last) {

@@ -120,9 +120,6 @@ class FamilySearch {
   /// Returns a number of bytes above which a plan neither fits nor comes nearer to fitting than earlier plans, so that no
   /// other property of the plan has to be computed. Unset if no amount of memory excludes a plan.
   [[nodiscard]] std::optional<Bytes> hopeless_memory() const;
-  /// Returns whether all plans with these choices need more than hopeless_memory() for their parameters alone.
-  [[nodiscard]] bool are_hopeless(Plan plan, const LikeChoices& choices) const;
-
   /// Returns whether a plan with these degrees and micro-batches keeps more activations than hopeless_memory() with any
   /// other choices, which do not include recomputation or offloaded activations.
   [[nodiscard]] bool activations_are_hopeless(const Plan& plan) const;

@@ -60,6 +60,7 @@ class Search {
   SearchResult result() {
     if (divisors(options_.devices).size() >= many_divisors) look_at_few();
     if (!stops(0, 1)) look_at_shapes();
+    if (!stopped_ && !commons_.best && all_plans_ >= many_plans) look_at_few();
     std::vector<std::size_t> families(families_.size());
     std::iota(families.begin(), families.end(), std::size_t{0});
     const bool risk = options_.all || options_.allow_risk;
@@ -78,8 +79,7 @@ class Search {
     }
     // The search was stopped before it found a plan.
     if (stopped_ && !commons_.best) look_at_few();
-    if (stopped_ && result.best.empty() && commons_.best)
-      result.best.push_back(commons_.estimator.estimate(commons_.best->plan));
+    if (stopped_) add_best(result);
     result.first = commons_.first.ranked_first();
     rank(result);
     return result;
@@ -105,29 +105,41 @@ class Search {
   /// With as many divisors of the number of devices, the list of all meshes takes seconds.
   static constexpr std::size_t many_divisors = 100;
 
-  /// Tries a few usual meshes until a plan fits, so that a search that is soon stopped has an answer.
+  /// A search of as many plans shows a plan before it has computed the bounds of all meshes.
+  static constexpr std::int64_t many_plans = 1'000'000;
+
+  /// Tries a few usual meshes, so that a long search soon shows a plan, and a search that is soon stopped has an answer.
   void look_at_few() {
-    const std::int64_t node = std::max(1, commons_.estimator.job().machine.devices_per_node());
-    for (const std::int64_t stages : {1, 2, 4, 8, 16}) {
-      for (const std::int64_t parts : {std::int64_t{1}, node}) {
-        const std::int64_t copies = options_.devices / (stages * parts);
-        Mesh mesh{{Axis::pipeline, static_cast<int>(stages)}, {Axis::tensor, static_cast<int>(parts)}};
-        mesh.set(Axis::data, static_cast<int>(copies));
-        const auto is_asked = [&](const NamedFamily& each) { return each.family == mesh.family(); };
-        const bool is_searched = options_.families.empty()
-                                     ? stages == 1 || options_.admitted.pipelines
-                                     : std::any_of(options_.families.begin(), options_.families.end(), is_asked);
-        if (copies * stages * parts != options_.devices || !is_searched) continue;
-        if (!stopped_ && stops(0, 1)) return;
-        // The search itself starts afresh: it finds these plans again.
-        SearchCommons commons(commons_.estimator, options_);
-        FamilySearch family(commons, mesh.family());
-        family.begin(options_.allow_risk ? Verdict::at_risk : Verdict::fits);
-        if (family.admits(mesh)) family.try_mesh(mesh, family.count(mesh));
-        if (!commons.best) continue;
-        commons_.best = commons.best;
-        return;
-      }
+    // The search itself starts afresh: it finds these plans again.
+    SearchOptions options = options_;
+    options.top = 1;
+    options.all = false;
+    options.errors = nullptr;
+    SearchCommons commons(commons_.estimator, options);
+    std::map<Family, FamilySearch> families;
+    for (const Mesh& mesh : usual_meshes(options_, commons_.estimator.job().facts, commons_.estimator.job().machine)) {
+      if (!stopped_ && stops(0, 1)) break;
+      // A search that was stopped needs only one plan.
+      if (stopped_ && commons.best) break;
+      const auto [own, is_new] = families.try_emplace(mesh.family(), commons, mesh.family());
+      FamilySearch& family = own->second;
+      if (is_new) family.begin(options_.allow_risk ? Verdict::at_risk : Verdict::fits);
+      if (!family.admits(mesh) || family.is_beaten(commons.bounds.full(family.plan_of(mesh)), mesh)) continue;
+      family.try_mesh(mesh, family.count(mesh));
+    }
+    commons_.best = commons.best;
+  }
+
+  /// A stopped search may know a better plan of a family than those that it found when it tried the family.
+  void add_best(SearchResult& result) const {
+    if (!commons_.best) return;
+    const auto of_family = std::find_if(result.best.begin(), result.best.end(), [&](const Estimate& each) {
+      return each.plan.mesh.family() == commons_.best->plan.mesh.family();
+    });
+    if (of_family == result.best.end()) {
+      result.best.push_back(commons_.estimator.estimate(commons_.best->plan));
+    } else if (preferred(*commons_.best, ranked(*of_family, options_), options_.objective)) {
+      *of_family = commons_.estimator.estimate(commons_.best->plan);
     }
   }
 
@@ -173,8 +185,10 @@ class Search {
       return own.left.empty() ? 0.0 : own.left.first().bound;
     };
     std::vector<Place> order;
-    for (const std::size_t family : families)
+    for (const std::size_t family : families) {
+      if (stops(0, all_plans_)) return;
       order.emplace_back(std::popcount(families_[family].search.family()), first_bound(family), family);
+    }
     std::sort(order.begin(), order.end());
     if (order_.empty()) order_ = order;
     // At first, the search tries few meshes of each family, and promising families before others,
@@ -182,7 +196,10 @@ class Search {
     // they have few plans and users ask why they are impossible.
     done_ = 0;
     std::map<std::size_t, double> hopes;
-    for (const auto& [axes, bound, family] : order) hopes[family] = hope(families_[family]);
+    for (const auto& [axes, bound, family] : order) {
+      if (stops(0, all_plans_)) return;
+      hopes[family] = hope(families_[family]);
+    }
     const auto promise = [&](const Place& place) {
       const std::size_t family = std::get<2>(place);
       return std::min(families_[family].search.best_time(), hopes[family]);

@@ -161,8 +161,6 @@ Seconds TimeBounds::of(Closeness closeness, const Plan& plan) const {
       return of_exchanges(plan, {});
     case Closeness::split:
       return of_split(plan);
-    case Closeness::tasks:
-      return of_tasks(plan);
     case Closeness::stages:
       return of_stages(plan);
     case Closeness::layers:
@@ -213,20 +211,14 @@ RelaxedStep TimeBounds::uncut_step(const Plan& plan) const {
   return relaxed(step);
 }
 
-Seconds TimeBounds::of_tasks(const Plan& plan) const {
+Seconds TimeBounds::of_stages(const Plan& plan) const {
   // In a pipeline with slots, exchanges of one stage only are part of the time.
   if (plan.mesh[Axis::pipeline] == 1 || job_.assumptions.slot_pipeline) return of_layers(plan);
-  return shortest_of_all(uncut_step(plan), plan);
-}
-
-Seconds TimeBounds::of_stages(const Plan& plan) const {
-  const Software& software = job_.coefficients.software;
+  RelaxedStep step = uncut_step(plan);
   // If All-to-alls of experts are overlapped with another micro-batch, a stage takes less time than its load.
-  const bool hides = software.overlaps_expert_exchanges.value_or(false);
-  if (plan.mesh[Axis::pipeline] == 1 || job_.assumptions.slot_pipeline || hides) return {};
+  if (job_.coefficients.software.overlaps_expert_exchanges.value_or(false)) return shortest_of_all(step, plan);
   const std::vector<int>& firsts = steps_.stages(plan);
   if (firsts.empty()) return {};
-  RelaxedStep step = uncut_step(plan);
   const LayerCostTable& costs = tables_.costs(plan);
   const Seconds start = launch_overhead(job_);
   const double disturbance = parts_of(plan).disturbance;

@@ -24,8 +24,7 @@ enum class Closeness {
   placement,  ///< also the links of the plan's placement
   exchanges,  ///< also the layer-wise exchanges and halos, for plans that divide layers in the same way
   split,      ///< also the kernels of one rank's shard of each layer
-  tasks,      ///< also overlap, and waiting for the host, for any cuts of the stages
-  stages,     ///< the longest stage, with the plan's actual cuts; zero without a pipeline
+  stages,     ///< also overlap, waiting for the host, and the longest stage, with the plan's actual cuts
   layers      ///< the whole step except update, gradients and recomputation
 };
 
@@ -66,7 +65,6 @@ class TimeBounds {
   [[nodiscard]] Seconds of_placement(const Plan& plan, const OfSplit& split) const;
   [[nodiscard]] Seconds of_exchanges(const Plan& plan, Seconds kernels) const;
   [[nodiscard]] Seconds of_split(const Plan& plan) const;
-  [[nodiscard]] Seconds of_tasks(const Plan& plan) const;
   [[nodiscard]] Seconds of_stages(const Plan& plan) const;
   [[nodiscard]] Seconds of_layers(const Plan& plan) const;
 

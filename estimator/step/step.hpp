@@ -363,7 +363,14 @@ void finish(const Step& step, const Updates& updates, const CoefficientValues<T>
     T shown = exchange.total();
     if (own.window != Window::none) {
       const Computing<T> meanwhile = computing_in<T>(own.window, stage, step, exchange.rounds);
-      shown = exchange.after_update + exposed(exchange, meanwhile.kernels, meanwhile.idle, own.parts, updates.slowdown);
+      T left = exposed(exchange, meanwhile.kernels, meanwhile.idle, own.parts, updates.slowdown);
+      // Sums among copies that overlap with the same kernels also overlap with these exchanges: they have other streams and
+      // other links. If both parts were added, longer kernels would make a step shorter.
+      if (own.exchange.copies_overlap) {
+        left = larger<T>(left, copies);
+        copies = none;
+      }
+      shown = exchange.after_update + left;
     }
     shown += own.unsharded_weight_sync.at(x, step.origin) + copies;
     if (updates.fragments_share > 0) {

@@ -172,7 +172,6 @@ void check_times(const Estimator& estimator, const Plan& plan, double time) {
   for (const Plan& each : {like, plan}) {
     check("by exchanges", bounds.least(Closeness::exchanges, each));
     check("by split", bounds.least(Closeness::split, each));
-    check("by tasks", bounds.least(Closeness::tasks, each));
     check("by stages", bounds.least(Closeness::stages, each));
     check("by layers", bounds.least(Closeness::layers, each));
   }

@@ -114,7 +114,6 @@ void check(const Case& each) {
     REQUIRE(bounds.least(Closeness::degrees, ranked.plan) <= time);
     REQUIRE(bounds.least(Closeness::placement, ranked.plan) <= time);
     REQUIRE(bounds.least(Closeness::split, ranked.plan) <= time);
-    REQUIRE(bounds.least(Closeness::tasks, ranked.plan) <= time);
     REQUIRE(bounds.least(Closeness::stages, ranked.plan) <= time);
   }
   REQUIRE(!all.best.empty());

@@ -343,11 +343,10 @@ TEST_CASE("a search for plans that can be started finds the best of them") {
 void check_bounds(const Estimator& estimator, const RankedPlan& ranked) {
   const Plan& plan = ranked.plan;
   const TimeBounds bounds(estimator);
-  const std::array<std::pair<const char*, Closeness>, 7> all{{{"of size", Closeness::size},
+  const std::array<std::pair<const char*, Closeness>, 6> all{{{"of size", Closeness::size},
                                                               {"of degrees", Closeness::degrees},
                                                               {"of placement", Closeness::placement},
                                                               {"of split", Closeness::split},
-                                                              {"of tasks", Closeness::tasks},
                                                               {"of stages", Closeness::stages},
                                                               {"of layers", Closeness::layers}}};
   // A search prunes a number of micro-batches if its bound by size exceeds the bound by degrees of another number.

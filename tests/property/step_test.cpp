@@ -78,6 +78,35 @@ TEST_CASE("for any coefficients, a step gives the time of a plan predicted with 
   REQUIRE(compared > 100);
 }
 
+TEST_CASE("longer kernels never make a step shorter") {
+  Random random(93);
+  const auto time = [&] { return Term(Seconds(random.whole(0, 100) / 10.0)); };
+  for (int turn = 0; turn < 3000; ++turn) {
+    Step step;
+    step.micro_batches = random.whole(1, 6);
+    step.transfers.resize(1);
+    const double forward = random.whole(1, 50) / 10.0, backward = random.whole(1, 50) / 10.0;
+    Updates updates;
+    Updates::Stage& own = updates.stages.emplace_back();
+    own.of_gradients = time();
+    own.of_weights = time();
+    own.of_copies = time();
+    own.parts = {1.0 * random.whole(1, 20), 1.0 * random.whole(1, 20)};
+    own.exchange.rounds = random.chance() ? 1 : step.micro_batches;
+    own.exchange.gathers = random.whole(0, 2) * step.micro_batches;
+    own.exchange.copies_overlap = random.chance();
+    own.window = random.of(std::vector{Window::none, Window::backward, Window::computing});
+    if (random.chance()) updates.slowdown = {random.whole(10, 15) / 10.0, random.whole(10, 15) / 10.0, {}};
+    const auto taken = [&](double longer) {
+      step.tasks = {{0, false, Part::forward, 0, Term(Seconds(forward * longer))},
+                    {0, true, Part::backward, 0, Term(Seconds(backward * longer))}};
+      return predicted(StepTemplate{step, updates}, step.origin);
+    };
+    INFO("turn " << turn);
+    CHECK(taken(1) <= taken(1 + random.whole(1, 10) / 10.0) * (1 + 1e-12));
+  }
+}
+
 TEST_CASE("no assignment of tasks to stages takes less than the step without stages") {
   Random random(91);
   for (int turn = 0; turn < 500; ++turn) {

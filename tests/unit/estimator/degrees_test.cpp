@@ -24,6 +24,25 @@ TEST_CASE("a neighbor of a mesh has one prime factor of a degree along another d
   CHECK_FALSE(has({{Axis::data, 3}, {Axis::tensor, 8}}));
 }
 
+TEST_CASE("usual meshes have all devices, and belong to the strategies that are searched") {
+  ModelFacts facts;
+  Machine machine;
+  machine.levels.push_back({"node", 4, Seconds(3e-6), Bandwidth(50e9), 2});
+  SearchOptions options;
+  options.devices = 96;
+  const auto meshes = [&] { return usual_meshes(options, facts, machine); };
+  // Whole layers in 1 to 16 stages, and layers split among the four devices of a node in 1 to 8 stages.
+  CHECK(meshes().size() == 9);
+  facts.experts = 8;
+  CHECK(meshes().size() == 9 + 4 + 2);
+  for (const Mesh& each : meshes()) CHECK(each.devices() == 96);
+  facts.experts = 0;
+  options.admitted.pipelines = false;
+  CHECK(meshes().size() == 2);
+  options.families = {{family_bit(Axis::data) | family_bit(Axis::tensor), std::nullopt}};
+  CHECK(meshes() == std::vector<Mesh>{{{Axis::data, 24}, {Axis::tensor, 4}}});
+}
+
 TEST_CASE("a single device has no neighbors") { CHECK(neighbors_of(Mesh{}).empty()); }
 
 }  // namespace degrees_tests
