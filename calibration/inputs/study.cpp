@@ -21,8 +21,8 @@
 #include "model_zoo/files/bundled_name.hpp"
 #include "model_zoo/files/catalogue.hpp"
 #include "model_zoo/files/load_model.hpp"
+#include "model_zoo/network/attention_variants.hpp"
 #include "model_zoo/network/packed_sequences.hpp"
-#include "model_zoo/network/written_sinks.hpp"
 
 namespace ddl {
 namespace {
@@ -338,8 +338,9 @@ void Study::use_software() {
     device.launch_overhead = Seconds(*launch) / device.host_speed;
   Software unused;
   apply_settings(settings, precision_, assumptions_, unused);
-  if (assumptions_.sinks == SinkKernels::fused) return;
-  write_sinks(model_);
+  if (assumptions_.sinks == SinkKernels::fused && !assumptions_.reads_mask) return;
+  if (assumptions_.sinks != SinkKernels::fused) write_sinks(model_);
+  if (assumptions_.reads_mask) read_masks(model_);
   facts_ = facts_of(model_);
 }
 

@@ -66,9 +66,10 @@ enum class CrossEntropy {
 inline constexpr EnumNames<CrossEntropy> cross_entropy_names{"operators", "in-place", "compiled", "fused", "linear"};
 
 /// The kernels that run fused attention. Fused attention never writes its scores. `sdpa`: those that PyTorch chooses for
-/// scaled_dot_product_attention.
-enum class AttentionKernels { flash1, flash2, flash3, flash4, cudnn, sdpa };
-inline constexpr EnumNames<AttentionKernels> attention_kernel_names{"flash1", "flash2", "flash3", "flash4", "cudnn", "sdpa"};
+/// scaled_dot_product_attention. `efficient`: the memory-efficient ones of xFormers, which PyTorch contains.
+enum class AttentionKernels { flash1, flash2, flash3, flash4, cudnn, sdpa, efficient };
+inline constexpr EnumNames<AttentionKernels> attention_kernel_names{"flash1", "flash2", "flash3",          "flash4",
+                                                                    "cudnn",  "sdpa",   "memory-efficient"};
 
 /// The precisions in which elementwise kernels are fused with the kernels before them. `residuals`: only dropout is fused
 /// with the addition behind it, in forward, as in Megatron-LM's bias_dropout_add_fused_train.
@@ -268,6 +269,11 @@ struct Assumptions {
   Fusing fusing = Fusing::none;
   CompositeKernels composites = CompositeKernels::fused;
   SinkKernels sinks = SinkKernels::fused;
+  /// Whether attention reads a mask, as if a sample has padding, instead of hiding later tokens by their position.
+  bool reads_mask = false;
+  /// Whether the softmax of attention that writes its scores runs in fp32, and a kernel converts its result, as in decoders
+  /// of Hugging Face [transformers, models/llama/modeling_llama.py, eager_attention_forward]. Autocast always does so.
+  bool wide_softmax = false;
   /// If tensors are channels-last, 3D convolutions in fp32 and tf32 transpose their inputs and outputs [TensorFlow,
   /// tensorflow/core/kernels/conv_ops_3d.cc and conv_grad_ops_3d.cc: NHWCToNCHW, NCHWToNHWC], in addition to the copies of
   /// `memory_format`.

@@ -28,6 +28,10 @@ constexpr double cudnn_to_flash4_forward = 1.3, cudnn_to_flash4_backward = 1.25;
 constexpr double products_of_full_precision = 3;
 // Inferred from a ViT with 4,096 tokens on an A100, in fp32 and in tf32 (set sc23-vit).
 constexpr double memory_efficient_to_flash2 = 1.4;
+// In half precision, measured on A100 with heads of 128. Forward: 108 TFLOP/s (facebookresearch/xformers#712 and #389), and
+// 225 with FlashAttention-2 (#924). Backward: 75.5 TFLOP/s (#587), and about 185 with FlashAttention-2 [figures of
+// Dao-AILab/flash-attention, as above].
+constexpr double half_efficient_to_flash2_forward = 2.1, half_efficient_to_flash2_backward = 2.4;
 
 /// Returns the kernels that run on a device where `asked` are asked for. PyTorch runs cuDNN's on compute capability 10
 /// [PyTorch, aten/src/ATen/native/transformers/cuda/sdp_utils.cpp, check_prefer_cudnn_attention]; there, they are within 3 %
@@ -36,6 +40,8 @@ constexpr double memory_efficient_to_flash2 = 1.4;
 AttentionKernels kernels_on(double capability, AttentionKernels asked) {
   const bool is_hopper = capability >= 9 && capability < 10, is_blackwell = capability >= 10 && capability < 11;
   if (asked == AttentionKernels::sdpa) return is_blackwell ? AttentionKernels::flash4 : AttentionKernels::flash2;
+  // AMD's library has one kernel for both [ROCm/aotriton].
+  if (asked == AttentionKernels::efficient && capability == 0) return AttentionKernels::flash2;
   if (asked != AttentionKernels::flash3 && asked != AttentionKernels::flash4) return asked;
   if (asked == AttentionKernels::flash4 && is_blackwell) return asked;
   return is_hopper ? AttentionKernels::flash3 : AttentionKernels::flash2;
@@ -44,6 +50,8 @@ AttentionKernels kernels_on(double capability, AttentionKernels asked) {
 /// Returns the time of attention, divided by the time with FlashAttention-2.
 double relative_time(AttentionKernels kernels, bool has_flash3, Pass pass) {
   if (kernels == AttentionKernels::flash1) return flash1_to_flash2;
+  if (kernels == AttentionKernels::efficient)
+    return pass == Pass::forward ? half_efficient_to_flash2_forward : half_efficient_to_flash2_backward;
   if (kernels == AttentionKernels::flash2 || !has_flash3) return 1;
   if (pass != Pass::forward) return 1 / flash2_to_flash3_backward;
   return (kernels == AttentionKernels::cudnn ? cudnn_to_flash3_forward : 1) / flash2_to_flash3_forward;
@@ -109,6 +117,13 @@ bool splits_full_precision(std::optional<AttentionKernels> kernels, const Device
   return has_full_precision && device.compute_capability.value_or(0) >= 8 && device.peak_at(Precision::tf32).has_value();
 }
 
+std::optional<AttentionKernels> kernels_with_mask(std::optional<AttentionKernels> asked, const Device& device) {
+  if (!asked || asked == AttentionKernels::cudnn) return asked;
+  const double capability = device.compute_capability.value_or(0);
+  const bool has_cudnn = asked == AttentionKernels::sdpa && capability >= 10 && capability < 11;
+  return has_cudnn ? AttentionKernels::cudnn : AttentionKernels::efficient;
+}
+
 double attention_factor(std::optional<AttentionKernels> asked, const Device& device, Pass pass, Precision precision) {
   const double capability = device.compute_capability.value_or(0);
   const bool has_flash3 = capability >= 9 && capability < 10;
@@ -123,6 +138,7 @@ double attention_factor(std::optional<AttentionKernels> asked, const Device& dev
   if (device.kernels) {
     const double own = pass == Pass::forward ? device.kernels->flash2.forward : device.kernels->flash2.backward;
     if (own != 1 && kernels == AttentionKernels::flash2) return own;
+    if (own != 1 && kernels == AttentionKernels::efficient) return own * relative_time(kernels, false, pass);
     // No measurement of FlashAttention-1 on such a device is known. It is not faster than FlashAttention-2.
     if (own != 1 && kernels == AttentionKernels::flash1) return std::max(own, flash1_to_flash2);
     if (own != 1 && kernels == AttentionKernels::flash4)
@@ -171,7 +187,7 @@ double weighted_bias_items(Pass pass, bool in_fp32) {
   return 0;
 }
 
-std::vector<Work> with_wide_softmax(std::vector<Work> kernels, Pass pass) {
+std::vector<Work> with_wide_softmax(std::vector<Work> kernels, Pass pass, bool is_autocast) {
   const auto is_of = [](KernelKind kind) { return [kind](const Work& work) { return work.kernel_kind() == kind; }; };
   const auto softmax = std::find_if(kernels.begin(), kernels.end(), is_of(KernelKind::softmax));
   if (softmax == kernels.end() || std::none_of(kernels.begin(), kernels.end(), is_of(KernelKind::matrix_product)))
@@ -182,7 +198,7 @@ std::vector<Work> with_wide_softmax(std::vector<Work> kernels, Pass pass) {
   softmax->activation_items += (pass == Pass::forward ? 1 : 2) * more * scores;
   // Dropout reads and writes each score, and reads or writes a mask of one byte.
   for (Work& work : kernels)
-    if (work.kernel_kind() == KernelKind::dropout) work.activation_items += 2 * more * scores;
+    if (is_autocast && work.kernel_kind() == KernelKind::dropout) work.activation_items += 2 * more * scores;
   kernels.push_back({.activation_items = (2 + more) * scores, .is_separate = true, .kind = KernelKind::elementwise});
   return kernels;
 }

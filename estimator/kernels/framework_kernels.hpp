@@ -27,6 +27,10 @@ namespace ddl {
 [[nodiscard]] double attention_factor(std::optional<AttentionKernels> asked, const Device& device, Pass pass,
                                       Precision precision);
 
+/// Returns the kernels that run if attention reads a mask. FlashAttention takes none, cuDNN's and the memory-efficient
+/// kernels do [PyTorch, aten/src/ATen/native/transformers/cuda/sdp_utils.cpp: check_for_attn_mask, check_attn_mask_shape].
+[[nodiscard]] std::optional<AttentionKernels> kernels_with_mask(std::optional<AttentionKernels> asked, const Device& device);
+
 /// Returns whether the fused kernel of attention in fp32 and tf32 computes each product as three products in tf32.
 /// Frameworks with FlashAttention run PyTorch's memory-efficient kernel then. cuDNN has no such kernel.
 [[nodiscard]] bool splits_full_precision(std::optional<AttentionKernels> kernels, const Device& device);
@@ -64,12 +68,13 @@ namespace ddl {
 /// [NVIDIA/Megatron-LM core_v0.15.0, megatron/core/transformer/moe/experts.py, TEGroupedMLP._apply_bias].
 [[nodiscard]] double weighted_bias_items(Pass pass, bool in_fp32);
 
-/// Returns the kernels of an operation under autocast. A softmax between products in half precision reads half precision and
-/// writes fp32, its dropout runs in fp32, and another kernel converts the result for the next product. Backward converts the
-/// gradient of the result to fp32, and the softmax reads this gradient and its output in fp32 [PyTorch,
-/// aten/src/ATen/autocast_mode.h, AT_FORALL_FP32_SET_OPT_DTYPE, and aten/src/ATen/native/cuda/SoftMax.cu, half_to_float].
-/// Items of `kernels` are in half precision. An operation without a softmax between products has the same kernels as before.
-[[nodiscard]] std::vector<Work> with_wide_softmax(std::vector<Work> kernels, Pass pass);
+/// Returns the kernels of an operation whose softmax is in fp32, as under autocast (Assumptions::wide_softmax). A softmax
+/// between products in half precision reads half precision and writes fp32, under autocast its dropout runs in fp32, and
+/// another kernel converts the result for the next product. Backward converts the gradient of the result to fp32, and the
+/// softmax reads this gradient and its output in fp32 [PyTorch, aten/src/ATen/autocast_mode.h, AT_FORALL_FP32_SET_OPT_DTYPE,
+/// and aten/src/ATen/native/cuda/SoftMax.cu, half_to_float]. Items of `kernels` are in half precision. An operation without
+/// a softmax between products has the same kernels as before.
+[[nodiscard]] std::vector<Work> with_wide_softmax(std::vector<Work> kernels, Pass pass, bool is_autocast);
 
 /// Returns the kernels of a pass where layer norms, softmaxes and dropouts are not kernels of their own (CompositeKernels::
 /// all_operators), as in TensorFlow 1. A layer norm is two means, a squared difference, and the scale and shift of a batch

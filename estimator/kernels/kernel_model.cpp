@@ -218,7 +218,8 @@ KernelModel::KernelModel(const Device& device, Precision precision, const Assump
     least_per_flop_ = 1 / (peaks_.flop_rate * device.attainable_peak);
   for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
     const auto place = static_cast<std::size_t>(pass);
-    attention_factor_[place] = attention_factor(assumptions.attention, device, pass, precision);
+    const auto kernels = assumptions.reads_mask ? kernels_with_mask(assumptions.attention, device) : assumptions.attention;
+    attention_factor_[place] = attention_factor(kernels, device, pass, precision);
     entropy_bytes_[place] = entropy_bytes(assumptions.cross_entropy, pass, is_mixed(precision), widens_logits);
   }
   const bool is_limited = assumptions.power_limit && device.power > 0 && conditions == Conditions::training;

@@ -75,6 +75,7 @@ KernelTimes::KernelTimes(const ModelFacts& facts, const Device& device, const Co
     update_precision_ = Precision::fp32;
     wide_ = facts.autocast.is_wide;
   }
+  wide_softmax_ = has_separate_operators_ && is_mixed(precision) && (casting || assumptions.wide_softmax);
   wide_adapters_ = is_mixed(precision) && assumptions.adapters != AdapterPrecision::half;
   autocast_adapters_ = casting || assumptions.adapters == AdapterPrecision::autocast;
   if (wide_adapters_ && !autocast_adapters_)
@@ -223,7 +224,7 @@ std::vector<Work> KernelTimes::works(std::size_t layer, const Operation& operati
   if (composes_layers_)
     works =
         with_composed_layers(std::move(works), operation, pass, static_cast<double>(output.items()), is_mixed(precision_));
-  if (!wide_.empty() && has_separate_operators_) works = with_wide_softmax(std::move(works), pass);
+  if (wide_softmax_) works = with_wide_softmax(std::move(works), pass, !wide_.empty());
   if (!fusion_.empty() && !fuses_residuals_) fuse_scaling_of_adapters(operation, works);
   if (wide_adapters_)
     works = with_wide_adapters(std::move(works), operation, pass, static_cast<double>(inputs.front().items()),

@@ -14,6 +14,27 @@
 #include "model_zoo/network/update_list.hpp"
 
 namespace ddl {
+namespace {
+
+/// Returns whether the compiler also fuses casts, with the elementwise kernel or the reduction before or behind them [Ansel
+/// et al., PyTorch 2, ASPLOS 2024, section 4.3].
+bool fuses_casts(const ShardContext& context) { return context.assumptions.fusing == Fusing::all; }
+
+/// Returns whether the layer reads a part of the batch, which no kernel writes.
+bool reads_batch(const Layer& layer) {
+  return std::any_of(layer.inputs.begin(), layer.inputs.end(), [](int input) { return input < 0; });
+}
+
+/// Returns whether the layer is a loss whose kernel reads an output in half precision, and converts each element itself.
+bool converts_in_kernel(const ShardContext& context) {
+  const Layer& layer = context.facts.model->layers[context.index()];
+  if (!fuses_casts(context) || layer.operation->type() != "loss") return false;
+  const std::vector<bool>& is_wide = context.facts.autocast.is_wide;
+  return std::all_of(layer.inputs.begin(), layer.inputs.end(),
+                     [&](int input) { return input >= 0 && !is_wide[static_cast<std::size_t>(input)]; });
+}
+
+}  // namespace
 
 std::string_view kernel_name(const ShardProblem& problem) {
   if (problem.problem.operation->type() == cast_pass) return cast_pass;
@@ -78,7 +99,10 @@ std::vector<ShardProblem> shard_problems(const ShardContext& context, const Laye
     const std::int64_t weights = problem.operation->weights(problem.inputs, problem.output);
     const SharedTable table = problem.operation->shared_table(problem.inputs, problem.output);
     const std::int64_t biases = problem.operation->biases(problem.inputs, problem.output);
-    const CastLayer own{context.index(), shard.inputs, std::max(weights, table.rows * table.columns) + biases, samples,
+    // Without inputs, only the weights are cast: products read and write them in kernels of a library.
+    const bool fuses = fuses_casts(context) && !reads_batch(context.facts.model->layers[context.index()]);
+    const CastLayer own{context.index(), fuses ? std::span<const TensorShape>{} : shard.inputs,
+                        std::max(weights, table.rows * table.columns) + biases, samples,
                         context.facts.needs_input_gradient[context.index()]};
     for (Problem& cast : autocast_casts(*context.facts.model, context.facts.autocast, own, context.plan.precision)) {
       problems.push_back({std::move(cast), 1, false});
@@ -97,8 +121,9 @@ std::vector<ShardProblem> shard_problems(const ShardContext& context, const Laye
 }
 
 Precision precision_of(const ShardContext& context) {
-  return casts(context.plan, context.assumptions) ? context.facts.autocast.precision(context.index(), context.plan.precision)
-                                                  : kernel_precision(context.facts, context.index(), context.plan.precision);
+  const bool is_cast = casts(context.plan, context.assumptions) && !converts_in_kernel(context);
+  return is_cast ? context.facts.autocast.precision(context.index(), context.plan.precision)
+                 : kernel_precision(context.facts, context.index(), context.plan.precision);
 }
 
 std::optional<UpdateProblem> shard_update(const ShardContext& context, const LayerShard& shard) {

@@ -222,9 +222,11 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
       whole.batch_statistics > 0) {
     const Kept local = operation.kept(shard.inputs, shard.output);
     const double masks = local.mask_items + (on_processor ? (noise_bytes - 1) * local.noise_items : 0.0);
-    // Autocast's softmax writes fp32, and the following matrix product converts it. With dropout between both, the product
-    // converts what dropout writes, which is among the extra elements.
-    const double softmax = casts(context.plan, context.assumptions) ? local.softmax_items : 0;
+    // A softmax in fp32 writes fp32, and the following matrix product reads a copy. With dropout between both, the copy is
+    // what dropout writes, which is among the extra elements.
+    const bool is_wide =
+        casts(context.plan, context.assumptions) || (context.assumptions.wide_softmax && is_mixed(context.plan.precision));
+    const double softmax = is_wide ? local.softmax_items : 0;
     const double converted = local.noise_items > 0 ? softmax : 0;
     memory.own = Bytes((masks + (local.extra_items - converted) * item + softmax * wide_bytes) * shard.samples);
     memory.own += kept_by_operators(context, shard, local) + copies_of_adapters(context, shard, local);

@@ -32,6 +32,7 @@ class Attention final : public Operation {
     bool sinks = false;         ///< whether the softmax of each head includes a trained logit that has no value
     bool soft_cap = false;      ///< whether a hyperbolic tangent limits each score
     bool padded = false;        ///< whether samples are padded to one length, and a mask hides the padding
+    bool masked = false;        ///< whether the fused kernel reads a mask, so that it computes hidden scores as well
     std::int64_t document = 0;  ///< tokens of each document that is packed into a sequence; 0: not packed
     std::int64_t contexts = 1;  ///< number of context shards of the tokens; this rank has one shard
   };
@@ -48,6 +49,7 @@ class Attention final : public Operation {
     if (s_.soft_cap) values.add("soft_cap", true);
     if (s_.padded && !s_.fused) values.add("padded", true);
     if (s_.fused) values.add("fused", true);
+    if (s_.fused && s_.masked) values.add("masked", true);
     if (s_.fused && s_.document > 0) values.add("document", s_.document);
     if (s_.alibi) values.add("alibi", true);
     if (s_.buckets > 0) values.add("buckets", s_.buckets);
@@ -64,6 +66,7 @@ class Attention final : public Operation {
     if (s_.padded && !s_.fused) values.add("padded", true);
     if (s_.causal) values.add("causal", true);
     if (s_.fused) values.add("fused", true);
+    if (s_.fused && s_.masked) values.add("masked", true);
     if (s_.fused && s_.document > 0) values.add("document", s_.document);
     if (s_.alibi) values.add("alibi", true);
     if (s_.buckets > 0) values.add("buckets", s_.buckets);
@@ -134,7 +137,7 @@ class Attention final : public Operation {
     const double added = biases + (s_.alibi ? scores : 0) + capped;
     // A variable-length kernel processes each document as a separate sample.
     const double tokens = real(output.extent[0]);
-    const double together = s_.fused ? seen_at_most(tokens) : tokens;
+    const double together = skips() ? seen_at_most(tokens) : tokens;
     Work work{.m = together,
               .n = pairs(inputs, output) / tokens,
               .k = real(s_.head_size + s_.value_size) / 2,  // mean of the sums in the two products
@@ -237,6 +240,11 @@ class Attention final : public Operation {
     settings.fused = false;
     return std::make_shared<Attention>(settings);
   }
+  std::shared_ptr<const Operation> with_mask() const override {
+    Settings settings = s_;
+    (s_.fused ? settings.masked : settings.padded) = true;
+    return std::make_shared<Attention>(settings);
+  }
   std::shared_ptr<const Operation> with_documents(std::int64_t tokens) const override {
     Settings settings = s_;
     settings.document = tokens;
@@ -246,8 +254,12 @@ class Attention final : public Operation {
   Kept kept(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     if (s_.fused) {
       // Backward needs the output, and for each head and token the logarithm of its sum of
-      // exponentials in fp32 [Dao22, theorem 2].
-      return {.input = true, .output = true, .mask_items = 4 * heads_of(output) * real(output.extent[0])};
+      // exponentials in fp32 [Dao22, theorem 2]. A mask is converted to the precision of the queries, for all heads
+      // together [PyTorch, aten/src/ATen/native/transformers/attention.cpp, convert_boolean_attn_mask].
+      return {.input = true,
+              .output = true,
+              .mask_items = 4 * heads_of(output) * real(output.extent[0]),
+              .extra_items = s_.masked ? pairs(inputs, output) : 0};
     }
     // Backward needs the output of the softmax, the mask of its dropout, and the dropout's output [Kort22, section 4.1].
     const double scores = score_items(inputs, output);
@@ -317,6 +329,8 @@ class Attention final : public Operation {
     }
     return kernels;
   }
+  /// Returns whether the kernel skips pairs that are hidden by their positions.
+  [[nodiscard]] bool skips() const { return s_.fused && !s_.masked; }
   [[nodiscard]] double heads_of(const TensorShape& output) const { return real(output.channels) / real(s_.value_size); }
 
   /// Returns the number of multiply-adds of QKᵀ.
@@ -328,15 +342,15 @@ class Attention final : public Operation {
   [[nodiscard]] double pairs(std::span<const TensorShape> inputs, const TensorShape& output) const {
     const double queries = real(output.extent[0]);
     const double keys = real(inputs.back().extent[0]) * real(s_.contexts);
-    // If scores are written, a mask hides scores between documents, which saves no work.
-    const double document = s_.fused ? seen_at_most(keys) : keys;
-    if (s_.fused && s_.causal) {
+    // If scores are written, or the kernel reads a mask, the mask hides scores between documents, which saves no work.
+    const double document = skips() ? seen_at_most(keys) : keys;
+    if (skips() && s_.causal) {
       // Query i attends to min(i, window) keys, so the pairs form a triangle, and then a band. All
       // ranks of a context split have the same number of pairs.
       const double seen = s_.window > 0 ? std::min(real(s_.window), document) : document;
       return (seen * (seen + 1) / 2 + (document - seen) * seen) * (keys / document) / real(s_.contexts);
     }
-    if (s_.fused && s_.window > 0) {
+    if (skips() && s_.window > 0) {
       // Each query attends to as many keys before as behind it, except near both ends of a document.
       const double side = std::min((real(s_.window) - 1) / 2, document - 1);
       return queries * (2 * side + 1 - side * (side + 1) / document);
@@ -397,6 +411,7 @@ std::shared_ptr<const Operation> read_attention(const Attributes& attributes) {
   settings.sinks = attributes.find_boolean("sinks").value_or(false);
   settings.soft_cap = attributes.find_boolean("soft_cap").value_or(false);
   settings.padded = attributes.find_boolean("padded").value_or(false);
+  settings.masked = attributes.find_boolean("masked").value_or(false);
   settings.causal = attributes.find_boolean("causal").value_or(false);
   settings.dropout = attributes.find_number("dropout", 0, 1).value_or(0);
   settings.window = attributes.find_integer("window", 0).value_or(0);

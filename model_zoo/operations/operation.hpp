@@ -242,6 +242,9 @@ class Operation {
   /// For fused attention with trained sinks in its softmax, returns the same attention with kernels that write the scores,
   /// for libraries whose fused kernels do not support sinks. Null for any other operation.
   [[nodiscard]] virtual std::shared_ptr<const Operation> with_written_sinks() const { return nullptr; }
+  /// For attention, returns the same attention with a mask that its kernels read, such as one that hides padding: no kernel
+  /// skips hidden scores. Null for any other operation.
+  [[nodiscard]] virtual std::shared_ptr<const Operation> with_mask() const { return nullptr; }
   /// For attention, returns the same attention for sequences that are packed with documents of this
   /// many tokens, without attention between documents. Null for any other operation.
   [[nodiscard]] virtual std::shared_ptr<const Operation> with_documents(std::int64_t /*tokens*/) const { return nullptr; }

@@ -10,8 +10,8 @@
 #include "estimator/kernels/kernel_model.hpp"
 #include "estimator/kernels/kernel_time.hpp"
 #include "model_zoo/files/load_model.hpp"
+#include "model_zoo/network/attention_variants.hpp"
 #include "model_zoo/network/model.hpp"
-#include "model_zoo/network/written_sinks.hpp"
 #include "tests/catch.hpp"
 
 // The tests check the effect of a framework's choice of kernels on a kernel's time.
@@ -249,7 +249,7 @@ TEST_CASE("autocast's softmax between two products writes fp32, and its result i
     const Layer& at = model.layers[layer];
     std::vector<Work> kernels = at.operation->kernels(pass, at.input_shapes, at.output_shape);
     std::erase_if(kernels, [](const Work& work) { return work.is_separate; });
-    if (wide) kernels = with_wide_softmax(kernels, pass);
+    if (wide) kernels = with_wide_softmax(kernels, pass, true);
     double sum = 0;
     for (const Work& work : kernels) sum += work.kernel_kind() == kind ? work.activation_items : 0;
     return sum;
@@ -749,6 +749,63 @@ TEST_CASE("attention with sinks writes its scores if no fused kernel supports si
     seen += is_attention ? 1 : 0;
   }
   CHECK(seen == 2);
+}
+
+TEST_CASE("a softmax in fp32 has a kernel that converts its result, but dropout stays in half precision") {
+  const Model model = load_model("gpt2@layers=1@fused=no");
+  const ModelFacts facts = facts_of(model);
+  const auto times = [&](Precision precision, bool wide) {
+    Assumptions assumptions;
+    assumptions.composites = CompositeKernels::operators;
+    assumptions.wide_softmax = wide;
+    return KernelTimes(facts, load_machine("dgx-a100").device, {}, precision, Optimizer::adam, std::nullopt, nullptr,
+                       assumptions);
+  };
+  const KernelTimes half = times(Precision::bf16, false), wide = times(Precision::bf16, true);
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    if (!model.layers[i].operation->is_attention()) continue;
+    const double scores = 12.0 * 1024 * 1024;
+    // In items of 2 bytes: the softmax writes one more, and reads two more in backward. The conversion moves three.
+    CHECK(moved(wide, model, i, Pass::forward) - moved(half, model, i, Pass::forward) == (1 + 3) * scores);
+    CHECK(moved(wide, model, i, Pass::backward_data) - moved(half, model, i, Pass::backward_data) == (2 + 3) * scores);
+    CHECK(moved(times(Precision::fp32, true), model, i, Pass::forward) ==
+          moved(times(Precision::fp32, false), model, i, Pass::forward));
+  }
+}
+
+TEST_CASE("fused attention that reads a mask computes all scores with the memory-efficient kernel") {
+  const Device a100 = load_machine("dgx-a100").device, b200 = load_machine("dgx-b200").device;
+  CHECK(kernels_with_mask(AttentionKernels::sdpa, a100) == AttentionKernels::efficient);
+  CHECK(kernels_with_mask(AttentionKernels::sdpa, b200) == AttentionKernels::cudnn);
+  CHECK(kernels_with_mask(AttentionKernels::cudnn, a100) == AttentionKernels::cudnn);
+  CHECK_FALSE(kernels_with_mask(std::nullopt, a100));
+  for (const Pass pass : {Pass::forward, Pass::backward_data}) {
+    for (const Device& device : {a100, b200, load_machine("dgx-h100").device}) {
+      const double ratio = attention_factor(AttentionKernels::efficient, device, pass, Precision::bf16) /
+                           attention_factor(AttentionKernels::flash2, device, pass, Precision::bf16);
+      // facebookresearch/xformers#712, #924 and #587: 2.1 forward, 2.4 backward.
+      CHECK(ratio == Approx(pass == Pass::forward ? 2.1 : 2.4));
+    }
+    const Device v100 = load_machine("dgx-1-v100").device, mi355x = load_machine("server-mi355x").device;
+    for (const Device& device : {v100, mi355x})
+      CHECK(attention_factor(AttentionKernels::efficient, device, pass, Precision::bf16) ==
+            attention_factor(AttentionKernels::flash2, device, pass, Precision::bf16));
+  }
+  const Model causal = load_model("llama3-8b@tokens=2048@layers=2");
+  Model masked = causal;
+  read_masks(masked);
+  const ModelFacts of_causal = facts_of(causal), of_masked = facts_of(masked);
+  for (std::size_t i = 0; i < causal.layers.size(); ++i) {
+    if (!causal.layers[i].operation->is_attention()) continue;
+    const auto flops = [&](const Model& model) {
+      const Layer& layer = model.layers[i];
+      return layer.operation->work(Pass::forward, layer.input_shapes, layer.output_shape).flops;
+    };
+    CHECK(flops(masked) / flops(causal) == Approx(2 * 2048.0 / 2049));
+    // The mask of a sample, converted to the precision of the queries, is kept for backward.
+    CHECK(of_masked.kept[i].extra_items - of_causal.kept[i].extra_items == 2048.0 * 2048);
+    CHECK(masked.layers[i].operation->attribute_values().flag("masked", false));
+  }
 }
 
 TEST_CASE("only the biases of the experts' last layer are weighted by operators") {

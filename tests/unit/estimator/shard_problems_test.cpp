@@ -130,6 +130,37 @@ TEST_CASE("autocast's norms, sums and losses are problems in fp32, with casts be
   CHECK(casts.size() == 3);
 }
 
+TEST_CASE("a compiler fuses autocast's casts of activations, and the loss reads half precision") {
+  const Model model = parse_model(
+      "format: 1\nmodel: m\ninput: {tokens: 4}\nlayers:\n  - embedding: {vocabulary: 10, features: 8}\n  - residual:\n"
+      "      - norm: layer\n      - fully_connected: 8\n  - fully_connected: {features: 10, bias: no}\n"
+      "  - loss: cross_entropy\n",
+      "m.yaml");
+  const ModelFacts facts = facts_of(model);
+  const auto problems = [&](Fusing fusing, std::int64_t& casts) {
+    Assumptions assumptions;
+    assumptions.mixed_precision = MixedPrecision::autocast;
+    assumptions.fusing = fusing;
+    WholeLayers layers(facts, 2, Precision::bf16, Optimizer::adam, assumptions);
+    std::map<std::string, std::string> precision;
+    for (std::size_t i = 0; i < model.layers.size(); ++i) {
+      const ShardContext& context = layers.at(i);
+      for (const ShardProblem& each : shard_problems(context, layers.shard())) {
+        const bool is_cast = kernel_name(each) == cast_pass;
+        // Only weights and their gradients are cast by kernels of their own: 72 and 80 parameters.
+        if (is_cast) casts += each.problem.samples * each.problem.inputs.front().items();
+        if (!is_cast) precision[std::string(model.layers[i].operation->type())] = to_string(each.problem.precision);
+      }
+    }
+    return precision;
+  };
+  std::int64_t compiled = 0, eager = 0;
+  CHECK(problems(Fusing::all, compiled)["loss"] == "bf16");
+  CHECK(problems(Fusing::none, eager)["loss"] == "fp32");
+  CHECK(compiled == 2 * (72 + 80));
+  CHECK(eager == compiled + 2 * (5 * 32 + 2 * 40));
+}
+
 TEST_CASE("a rank has its share of the table") {
   const Model model = load_model("gpt2");
   const ModelFacts facts = facts_of(model);

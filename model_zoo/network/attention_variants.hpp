@@ -8,4 +8,7 @@ namespace ddl {
 /// support sinks (Operation::with_written_sinks).
 void write_sinks(Model& model);
 
+/// Lets attention read a mask (Operation::with_mask).
+void read_masks(Model& model);
+
 }  // namespace ddl
