@@ -44,6 +44,12 @@ bool holds_whole(const Plan& plan, const Assumptions& assumptions) {
          plan.offload == Offload::none;
 }
 
+bool sums_whole(const Plan& plan, const Assumptions& assumptions) {
+  const bool accumulates = assumptions.accumulates_whole && assumptions.gathers_units && plan.mesh[Axis::pipeline] == 1;
+  return holds_whole(plan, assumptions) ||
+         (accumulates && plan.micro_batches > 1 && plan.zero_stage >= 2 && plan.shards() > 1);
+}
+
 ExchangedBytes exchanged_bytes(const Plan& plan, const Assumptions& assumptions) {
   const double item = item_bytes(plan.precision);
   if (!is_mixed(plan.precision)) return {item, item, item};
@@ -67,6 +73,7 @@ ExchangedBytes exchanged_bytes(const Plan& plan, const Assumptions& assumptions,
   each.neighbors = assumptions.neighbors;
   each.has_backward = facts.trained_parameters > 0;
   each.is_once_a_step = holds_whole(plan, assumptions);
+  each.is_scattered_once = sums_whole(plan, assumptions);
   if (has_local_steps(plan, assumptions)) {
     each.local_steps = assumptions.local_steps;
     each.local_fragments = assumptions.local_fragments;
@@ -252,7 +259,7 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchan
   const Seconds gather = gathered.time * group.gathers;
   exchange.measured = scattered.algorithm == measured_exchange && gathered.algorithm == measured_exchange;
   const double micro_batches = each.is_once_a_step ? 1.0 : static_cast<double>(plan.micro_batches);
-  if (plan.zero_stage >= 2) exchange.rounds = micro_batches;
+  if (plan.zero_stage >= 2 && !each.is_scattered_once) exchange.rounds = micro_batches;
   exchange.of_gradients = scatter * exchange.rounds;
   // Groups with replicas of the same shards sum the shards' gradients once per step [Zha22, section 3.4].
   const Bytes shard(group.parameters * (each.local_steps > 1 ? difference_bytes : each.gradient) / shards);

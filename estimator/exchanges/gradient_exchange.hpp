@@ -65,6 +65,9 @@ struct GradientExchange {
 /// although ZeRO shards them between steps, as under FSDP [PyTorch, torch/distributed/pipelining/stage.py,
 /// backward_maybe_with_nosync: set_reshard_after_backward(False), set_requires_gradient_sync(False)].
 [[nodiscard]] bool holds_whole(const Plan& plan, const Assumptions& assumptions);
+/// Returns whether ranks hold whole gradients from the first micro-batch to the last one (Assumptions::accumulates_whole, or
+/// holds_whole).
+[[nodiscard]] bool sums_whole(const Plan& plan, const Assumptions& assumptions);
 
 /// Bytes that a rank sends for each parameter. A gradient is sent in the precision in which it is stored, or in which the
 /// software sums gradients. A weight is sent if ZeRO gathers it.
@@ -78,6 +81,7 @@ struct ExchangedBytes {
   double servers = 1, neighbors = 2;                        ///< of a worker, if its synchronization has them
   bool has_backward = true;                                 ///< whether any weight of the model is trained
   bool is_once_a_step = false;                              ///< whether shards are exchanged once per step (holds_whole)
+  bool is_scattered_once = false;                           ///< whether gradients are (sums_whole)
   [[nodiscard]] double least() const { return std::min(gradient, weight); }
 };
 [[nodiscard]] ExchangedBytes exchanged_bytes(const Plan& plan, const Assumptions& assumptions);

@@ -246,6 +246,13 @@ struct Assumptions {
   /// Whether ZeRO-3 gathers whole blocks, as FSDP does: the current one and the next, and the layers outside blocks
   /// (most_gathered). Otherwise the largest layer is gathered, and the upper bound of the memory has whole blocks.
   bool gathers_units = false;
+  /// Whether ranks add up whole gradients of several micro-batches before they exchange them, although ZeRO shards gradients
+  /// [PyTorch, torch/distributed/fsdp/fully_sharded_data_parallel.py, no_sync; accelerate, src/accelerate/accelerator.py,
+  /// accumulate].
+  bool accumulates_whole = false;
+  /// Whether the outputs of experts are converted to fp32 before they are multiplied by the router's weights [torchtitan,
+  /// torchtitan/models/moe/moe.py, MoE.forward].
+  bool wide_combine = false;
   /// Whether tokens travel to experts, and gradients of the experts' outputs back to them, in 8 bits with a scale of 4 bytes
   /// for 128 elements [DeepSeek-AI, "DeepSeek-V3 technical report", arXiv 2412.19437, section 3.3.3]. The outputs of
   /// experts, and gradients of the tokens, travel in half precision.

@@ -313,6 +313,7 @@ PassChoices::PassChoices(const Plan& plan, const Assumptions& assumptions)
                          ? plan.shards()
                          : 0.0),
       streams_weights(assumptions.gathers_units && ddl::streams_weights(plan)),
+      summed_ranks(sums_whole(plan, assumptions) && !holds_whole(plan, assumptions) ? plan.shards() : 0.0),
       is_interleaved(ddl::is_interleaved(plan)) {}
 
 PassPeaks pass_peaks(const StageOf& rank) {

@@ -234,6 +234,7 @@ struct PassChoices {
   bool moves_gradients;
   double gathered_ranks;  ///< number of ranks that gather blocks of weights from each other; else 0
   bool streams_weights;   ///< whether blocks of weights come from the host
+  double summed_ranks;    ///< number of ranks that shard gradients which they first add up as a whole; else 0
   bool is_interleaved;
   friend auto operator<=>(const PassChoices&, const PassChoices&) = default;
 };

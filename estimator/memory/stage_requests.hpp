@@ -75,6 +75,10 @@ class StageRequests {
       received_ = table_.cut_bytes(first_);
     }
     if (job_.assumptions.gathers_units) gathered_ = most_gathered(stage);
+    if (sums_whole(plan_, job_.assumptions) && !holds_whole(plan_, job_.assumptions)) {
+      // The last backward of a step turns whole gradients into shards, unit by unit.
+      summed_ = max(Bytes{}, Bytes(trained_ * gradient_bytes_) - memory_.gradients);
+    }
     find_runs();
     // Memory that backward of the stage holds from start to end is allocated once.
     const bool sends = last_ < static_cast<int>(facts_.model->layers.size());
@@ -129,12 +133,14 @@ class StageRequests {
     keep(in_flight - 1);
     const Mark earlier = sink_.mark();
     Block gathered = sink_.allocate(gathered_, MemoryItem::weights, -1);
+    Block whole = sink_.allocate(summed_, MemoryItem::gradients, -1);
     Block batch = sink_.allocate(input_, MemoryItem::input, -1);
     Block crossing = sink_.allocate(received_, MemoryItem::activations, first_);
     each_repetition([this](const Segment& segment) { forward(segment, false); });
     Block kept_output = sink_.allocate(sent_bytes_, MemoryItem::activations, last_ - 1);
     each_repetition_backwards([this](const Segment& segment) { backward(segment); });
     sink_.free(gathered);
+    sink_.free(whole);
     sink_.free(batch);
     sink_.free(crossing);
     sink_.free(kept_output);
@@ -672,7 +678,7 @@ class StageRequests {
   bool whole_gradients_, moves_gradients_, has_state_ = false;
   double parameters_ = 0, trained_ = 0, exchanged_ = 0, untouched_ = 0, parts_ = 1, gradient_bytes_ = 0, shard_bytes_ = 0;
   MemoryBreakdown memory_;
-  Bytes input_{}, received_{}, sent_bytes_{}, gathered_{};
+  Bytes input_{}, received_{}, sent_bytes_{}, gathered_{}, summed_{};
   /// A layer that reads parameters that another stage owns.
   struct Copied {
     int reader = -1;

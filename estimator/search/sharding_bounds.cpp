@@ -47,7 +47,7 @@ Seconds exchanges_of(const Job& job, const Plan& plan, const ExchangeTimes& exch
     const auto least = [&](double bytes, Family axes) {
       return exchanges.least_time(Bytes(bytes), axes, Purpose::gradient);
     };
-    sum += least(group.trained * each.gradient, shards) * micro_batches;
+    sum += least(group.trained * each.gradient, shards) * (each.is_scattered_once ? 1.0 : micro_batches);
     if (plan.zero_stage < 3) continue;
     const double weights = group.trained * each.weight + group.frozen * each.frozen;
     const double gathers = (plan.reshard && each.has_backward ? 2.0 : 1.0) * micro_batches;

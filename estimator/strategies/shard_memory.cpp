@@ -174,18 +174,24 @@ Bytes more_attention_inputs(const ShardContext& context, const LayerShard& shard
 }
 
 /// Changes the memory of a loss in half precision to that of the framework's cross entropy. `widening`: bytes of an element
-/// in fp32, divided by its bytes in half precision. `widens`: whether operators compute in fp32.
-void add_wide_loss(CrossEntropy kind, double widening, bool widens, ShardMemory& memory) {
+/// in fp32, divided by its bytes in half precision.
+void add_wide_loss(const ShardContext& context, double widening, ShardMemory& memory) {
   const Bytes wide = memory.scratch_backward * widening;
-  switch (kind) {
+  switch (context.assumptions.cross_entropy) {
     case CrossEntropy::operators:
-      if (!widens) {
+      if (!context.facts.widens_logits && !casts(context.plan, context.assumptions)) {
         memory.own -= wide - memory.scratch_backward;
         break;
       }
       // Forward copies the input to fp32. Backward converts the second of two fp32 gradients.
       memory.scratch_forward = wide;
       memory.scratch_backward = wide * 2.0;
+      // Operators on parts of the vocabulary keep one tensor more: the shifted logits in forward, and a sum in backward
+      // [PyTorch, torch/distributed/tensor/parallel/loss.py, _log_softmax, _nll_loss_and_log_softmax_backward].
+      if (context.assumptions.keeps_gathered && context.plan.mesh[Axis::tensor] > 1) {
+        memory.scratch_forward += wide;
+        memory.scratch_backward += wide;
+      }
       break;
     case CrossEntropy::in_place:
       memory.scratch_forward = memory.scratch_backward = Bytes{};
@@ -239,9 +245,15 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
   };
   memory.scratch_forward = scratch(Pass::forward);
   memory.scratch_backward = scratch(Pass::backward_data);
-  if (is_mixed(context.plan.precision) && operation.type() == "loss")
-    add_wide_loss(context.assumptions.cross_entropy, wide_bytes / item,
-                  context.facts.widens_logits || casts(context.plan, context.assumptions), memory);
+  if (is_mixed(context.plan.precision) && operation.type() == "loss") add_wide_loss(context, wide_bytes / item, memory);
+  if (context.assumptions.wide_combine && is_mixed(context.plan.precision) && operation.type() == "combine") {
+    // Forward keeps an fp32 copy instead of the half-precision output, and writes their product with the weights. Backward
+    // has the fp32 gradient of this product, and its products with the weights and with the copy.
+    const Bytes routed(static_cast<double>(shard.inputs.front().items()) * shard.samples);
+    memory.own += routed * (wide_bytes - item);
+    memory.scratch_forward += routed * wide_bytes;
+    memory.scratch_backward += routed * (3 * wide_bytes);
+  }
   const Bytes converted(weights_to_convert(context, shard) * item);
   memory.scratch_forward += converted;
   memory.scratch_backward += converted;

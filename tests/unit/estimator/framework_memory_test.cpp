@@ -126,6 +126,24 @@ TEST_CASE("autocast keeps the softmax in fp32, and in half precision what the ne
   CHECK(added(MixedPrecision::half_gradients) == scores * (1 + 2));
 }
 
+TEST_CASE("a softmax in fp32 is kept in addition to its copy in half precision") {
+  const auto kept = [](bool wide, std::string_view changes) {
+    Assumptions assumptions;
+    assumptions.wide_softmax = wide;
+    const OwnedJob owned(load_model("bert-base@layers=2@hidden=64@heads=4@vocabulary=100@tokens=32" + std::string(changes)),
+                         nodes_of_four(), assumptions, 1000, std::nullopt, Precision::bf16, Optimizer::adam);
+    Plan plan;
+    plan.precision = Precision::bf16;
+    const Estimator estimator(owned.job);
+    return pass_peaks(estimator.stage(plan, 0)).earlier[MemoryItem::activations].value();
+  };
+  const double scores = 2 * 4 * 32 * 32;
+  CHECK(kept(true, "@fused=no@dropout=0") - kept(false, "@fused=no@dropout=0") == scores * 4);
+  // What dropout reads is not kept in half precision.
+  CHECK(kept(true, "@fused=no@dropout=0.1") - kept(false, "@fused=no@dropout=0.1") == scores * 2);
+  CHECK(kept(true, "@dropout=0") == kept(false, "@dropout=0"));
+}
+
 TEST_CASE("only decoders and autocast convert logits to fp32 for a loss of operators") {
   const auto kept = [](std::string_view model, MixedPrecision mixed) {
     Assumptions assumptions;
@@ -166,6 +184,35 @@ TEST_CASE("stages under a framework that gathers blocks hold whole weights and g
   CHECK(holds_whole(plan, by_units));
   plan.mesh.set(Axis::data, 1);
   CHECK_FALSE(holds_whole(plan, by_units));
+}
+
+TEST_CASE("ranks that exchange gradients after the last micro-batch hold whole gradients until then") {
+  Assumptions sharded;
+  sharded.gathers_units = true;
+  Assumptions summed = sharded;
+  summed.accumulates_whole = true;
+  Plan plan = sharded_plan();
+  plan.precision = Precision::bf16;
+  const auto gradients = [&](const Assumptions& assumptions) {
+    const EightBlocks owned(assumptions);
+    const Estimator estimator(owned.job);
+    const StageOf stage = estimator.stage(plan, 0);
+    return stage_peaks(stage).in_backward[MemoryItem::gradients].value();
+  };
+  CHECK(gradients(summed) == gradients(sharded));
+  plan.micro_batches = 4;
+  // 80,000 gradients of 2 bytes, in place of a quarter of them with 4 bytes.
+  CHECK(gradients(summed) - gradients(sharded) == 80000 * 2 - 80000 * 4 / 4);
+  for (const int stage : {1, 2, 3}) {
+    plan.zero_stage = stage;
+    CHECK(sums_whole(plan, summed) == (stage >= 2));
+    CHECK(memory_lower_bound(EightBlocks(summed).job, plan) <= EightBlocks(summed).memory(plan).total());
+  }
+  // Ranks still gather weights for every micro-batch.
+  const EightBlocks owned(summed);
+  CHECK(exchanged_bytes(plan, summed, owned.facts).is_scattered_once);
+  CHECK_FALSE(exchanged_bytes(plan, summed, owned.facts).is_once_a_step);
+  CHECK_FALSE(sums_whole(plan, sharded));
 }
 
 TEST_CASE("the least memory of a family bounds its plans that shard less than stages hold") {

@@ -121,6 +121,15 @@ TEST_CASE("experts keep no outputs if the router's weights multiply their activa
   CHECK(kept(gated_llama(), kept_samples(), fused_kernels()) == Approx(kept(gated_llama(), kept_samples(), inside)));
 }
 
+TEST_CASE("if outputs of experts are weighted in fp32, they are kept in fp32") {
+  const std::string mixture = gated_llama("@experts=4@active=2");
+  Assumptions wide = fused_kernels();
+  wide.wide_combine = true;
+  CHECK(kept(mixture, kept_samples(), wide) - kept(mixture, kept_samples(), fused_kernels()) ==
+        Approx(layers * tokens * 2 * hidden * (4 - half)));
+  CHECK(kept(gated_llama(), kept_samples(), wide) == Approx(kept(gated_llama(), kept_samples(), fused_kernels())));
+}
+
 TEST_CASE("selective recomputation of products saves products and attention, and not their inputs") {
   Assumptions products;
   products.selective = SelectiveRecompute::products;
