@@ -55,6 +55,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     ArgumentRow{.key = "model.converters", .field = ConfigField::fp8, .words = converters, .is_list = true},
     // Arguments of other versions of torchtitan, and arguments that need libraries other than torchtitan.
     only_read({"training.batch_size", ConfigField::micro_batch}),
+    only_read({"training.gradient_accumulation_steps", ConfigField::accumulation}),  // YerevaNN/YNNtitan
     only_read({"training.data_parallel_replicate_degree", ConfigField::data_replicate}),
     only_read({"training.data_parallel_shard_degree", ConfigField::data_shard}),
     only_read({"training.tensor_parallel_degree", ConfigField::tensor}),

@@ -305,7 +305,7 @@ class ConfigurationReader {
       const bool is_flag = setting.value.empty() && language_ == ConfigurationLanguage::script;
       return is_flag || !(is_neutral(setting.value) || says_nothing(setting.value)) || setting.value == "1";
     }
-    return is_word_of(refused.values, setting.value);
+    return has_word_of(refused.values, row_named(format_->rows, argument_key(setting.key)), setting.value);
   }
 
   void add_refusal(const RefusedArgument& refused, const ConfigEntry& setting) {
