@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/options/configurations/argument_meaning.hpp"
 #include "cli/options/configurations/recognition.hpp"
 #include "cli/tools/configuration_format.hpp"
 
@@ -54,6 +55,16 @@ bool is_harmless_section(std::string_view section) {
   constexpr std::array<std::string_view, 10> words{"wandb",   "mlflow", "track",   "tags", "container",
                                                    "logging", "output", "dataset", "data", "experiment"};
   return contains_word(section, words);
+}
+
+/// Whether a key shows a program that does more than the Trainer: it divides layers, or quantizes the model in its own way.
+bool extends_trainer(const ConfigEntry& setting) {
+  constexpr std::array<std::string_view, 8> degrees{"tp_size",         "pp_size",         "ep_size",
+                                                    "cp_size",         "tensor_parallel", "pipeline_parallel",
+                                                    "expert_parallel", "context_parallel"};
+  const std::string_view key = setting.key;
+  if (key.substr(0, key.find('.')).find("qlora") != std::string_view::npos) return true;
+  return contains_word(key.substr(key.rfind('.') + 1), degrees) && !is_neutral(setting.value);
 }
 
 /// Whether an argument names the trained model.
@@ -112,11 +123,8 @@ void unwrap_trainer_sections(ConfigEntries& settings) {
     return each.key.find("--") != std::string::npos || each.key.find(":-") != std::string::npos;
   });
   const std::string trainer = has_arguments ? std::string() : trainer_section(settings);
-  // How a section such as `qlora` quantizes the model is up to the program.
-  const bool has_own_weights = std::any_of(settings.begin(), settings.end(), [](const ConfigEntry& each) {
-    return std::string_view(each.key).substr(0, each.key.find('.')).find("qlora") != std::string_view::npos;
-  });
-  if (trainer.empty() || has_own_weights || is_of_known_tool(settings)) return;
+  if (trainer.empty() || std::any_of(settings.begin(), settings.end(), extends_trainer) || is_of_known_tool(settings))
+    return;
   std::set<std::string> taken;
   bool has_model = false;
   for (const ConfigEntry& each : settings) {
