@@ -107,7 +107,7 @@ constexpr auto other_model = "name the nearest model with --model; the other key
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"pos_emb", "no supported family of models has such positions", other_model, true, "alibi rpe xpos"},
     {"expansion_factor", "the width of its perceptrons follows from other numbers", other_model, true},
-    {"attention_config", "not all of its layers are transformer blocks", other_model, true, "rwkv mamba"},
+    {"attention_config", "not all of its layers are transformer blocks", other_model, true, "rwkv mamba gmlp amlp"},
     {"num_experts", "its experts are placed by another plan", other_model, true},
     {"expert_parallel_size", "its experts are placed by another plan", other_model},
     {"train_impl", "it runs a second model, or generates samples, in addition to training", other_model, false,

@@ -38,7 +38,6 @@ constexpr auto attentions = argument_words("auto=fused", "flash=flash2", "fused=
 constexpr auto implementations = argument_words("transformer_engine=fused", "local=unfused", "inference_optimized=fused");
 constexpr auto fp8_formats = argument_words("hybrid=yes", "e4m3=yes");
 constexpr auto fp4_formats = argument_words("e2m1=yes");
-
 constexpr auto recompute_methods = argument_words("block=block", "uniform=uniform", "=");
 
 constexpr auto arguments = std::to_array<ArgumentRow>({
@@ -75,8 +74,7 @@ constexpr auto arguments = std::to_array<ArgumentRow>({
     {"--attention-dropout", ConfigField::attention_dropout},
     {"--attention-backend", ConfigField::attention, "", attentions},
     only_read({"--transformer-impl", ConfigField::implementation, "", implementations}),
-    // These arguments exist only in older versions, in which attention is unfused by default:
-    // Megatron-LM up to 2021, and deepspeedai/Megatron-DeepSpeed.
+    // Only in versions with unfused attention by default: Megatron-LM up to 2021, deepspeedai/Megatron-DeepSpeed.
     weak(only_read({"--deepspeed|--DDP-impl|--checkpoint-activations", ConfigField::implementation, "unfused"})),
     only_read({"--multi-latent-attention", ConfigField::latent, "yes"}),
     {"--use-flash-attn", ConfigField::attention, "fused"},
@@ -89,6 +87,7 @@ constexpr auto arguments = std::to_array<ArgumentRow>({
     {"--context-parallel-size|--ds-sequence-parallel-size", ConfigField::context},
     {"--expert-model-parallel-size|--moe-expert-parallel-size", ConfigField::expert},
     // These arguments exist only in older versions and in deepspeedai/Megatron-DeepSpeed.
+    weak(only_read({"--batch-size", ConfigField::micro_batch})),
     only_read({"--model-parallel-size", ConfigField::tensor}),
     {"--micro-batch-size", ConfigField::micro_batch},
     {"--global-batch-size", ConfigField::global_batch},

@@ -164,13 +164,17 @@ const ConfigurationFormat verl_sft_overrides{.name = "verl (supervised fine-tuni
 
 namespace slime_tables {
 
-// Sources of names and defaults: THUDM/slime, slime/utils/arguments.py. Further arguments of the
-// actor are those of Megatron-LM.
+// Sources of names and defaults: THUDM/slime, slime/utils/arguments.py and slime/backends/fsdp_utils/arguments.py. Further
+// arguments of the actor are those of Megatron-LM.
+constexpr auto backends = argument_words("fsdp=3", "megatron=");
+
 constexpr auto rows = std::to_array<ArgumentRow>({
     {"--actor-num-nodes", ConfigField::nodes},
     {"--actor-num-gpus-per-node", ConfigField::gpus_per_node},
     {"--rollout-max-response-len", ConfigField::sequence},
     {"--rollout-max-prompt-len", ConfigField::added_tokens},
+    only_read({"--train-backend", PlanChoice::zero, "", backends}),
+    only_read({"--fsdp-cpu-offload", PlanChoice::offload, "weights"}),
 });
 
 constexpr auto usual = std::to_array<UsualValue>({{ConfigField::norm, "layer"},
@@ -201,7 +205,7 @@ constexpr auto harmless = argument_names(
     "--moe-grouped-gemm", "--moe-permute-fusion", "--moe-aux-loss-coeff", "--moe-token-*", "--overlap-*", "--custom-*",
     "--over-sampling-*", "--dynamic-sampling-*", "--partial-rollout", "--buffer-*", "--rotary-*", "--tokenizer-*", "--seed",
     "--debug-*", "--address", "--runtime-env-json", "--working-dir", "--use-tis", "--tis-*", "--make-vocab-*",
-    "--train-memory-margin-bytes", "--router-*");
+    "--train-memory-margin-bytes", "--router-*", "--clip-grad", "--metadata-key", "--loss-mask-type", "--fsdp-cpu-backend");
 
 constexpr auto other_model = "name the trained model with --model; the other arguments of the file are used";
 constexpr auto refused = std::to_array<RefusedArgument>({

@@ -54,6 +54,7 @@ constexpr auto arguments = std::to_array<ArgumentRow>({
     ArgumentRow{.key = "model.converters", .field = ConfigField::fp8, .words = converters, .is_list = true},
     // Arguments of other versions of torchtitan, and arguments that need libraries other than torchtitan.
     only_read({"training.batch_size", ConfigField::micro_batch}),
+    only_read({"training.gradient_accumulation_steps", ConfigField::accumulation}),  // YerevaNN/YNNtitan
     only_read({"parallelism.expert_tensor_parallel_degree", ConfigField::expert_tensor}),
     only_read({"parallelism.expert_parallel_degree", ConfigField::expert}),
     only_read({"training.debug_moe_force_load_balance|debug.moe_force_load_balance", ConfigField::routing_forced, "yes",

@@ -35,6 +35,7 @@ constexpr auto loads =
 constexpr auto arguments = std::to_array<ArgumentRow>({
     {"--model_name_or_path|--model_id", ConfigField::model},
     weak({"--config_name|--model_name", ConfigField::model}),
+    weak(only_read({"--llm_model_name_or_path", ConfigField::model})),
     {"--per_device_train_batch_size", ConfigField::micro_batch},
     {"--gradient_accumulation_steps", ConfigField::accumulation},
     {"--bf16", ConfigField::precision, "bf16", common::brains},
@@ -91,8 +92,8 @@ constexpr auto arguments = std::to_array<ArgumentRow>({
 });
 constexpr auto rows = one_name_each<arguments>();
 
-constexpr auto not_modeled =
-    argument_names("--torch_empty_cache_steps", "--packing", "--group_by_length", "--use_reentrant", "--fsdp_config");
+constexpr auto not_modeled = argument_names("--torch_empty_cache_steps", "--packing", "--group_by_length", "--use_reentrant",
+                                            "--fsdp_config", "--use_dora");
 
 constexpr auto marks = argument_names("per_device_train_batch_size", "model_name_or_path", "fsdp_config.auto_wrap_policy");
 
@@ -114,6 +115,7 @@ constexpr auto harmless = argument_names(
     "--seq_parallel_*", "--fsdp_config.*", "--ignore_data_skip", "--auto_find_batch_size");
 
 constexpr auto other_model = "name the trained model with --model; the other arguments of the file are used";
+constexpr auto other_adapters = "give model and plan as options: recommend MODEL@lora=16 --gpus N";
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"--vision_tower", "a vision model is trained as well", other_model, true},
     {"--mm_*", "a vision model is trained as well", other_model, true},
@@ -128,6 +130,10 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     // Programs of encoders and decoders, and of ChatGLM [huggingface/transformers, examples/pytorch/summarization;
     // THUDM/ChatGLM-6B, ptuning].
     {.key = "--max_source_length",
+     .reason = "prompt and answer have lengths of their own",
+     .hint = "write the length of a sequence, for example --seq 1024",
+     .unless = "--seq"},
+    {.key = "--max_input_length",  // THUDM/ChatGLM3, finetune_demo/configs
      .reason = "prompt and answer have lengths of their own",
      .hint = "write the length of a sequence, for example --seq 1024",
      .unless = "--seq"},
@@ -161,6 +167,9 @@ constexpr auto refused = std::to_array<RefusedArgument>({
      "give model and plan as options: recommend MODEL --gpus N", false, "", "1"},
     {"--delta_type", "these adapters are not read", "name the model with other adapters: --model NAME@lora=16", true, "",
      "lora"},
+    {"--peft_type", "these adapters are not read", other_adapters, false, "", "lora"},
+    {"--ia3_enable", "these adapters are not read", other_adapters},
+    {"--prefix_enable", "these adapters are not read", other_adapters},
     {"--teacher_model*", "a second model runs without gradients", other_model, true},
     // Hydra's configurations of programs that build their own trainer share names with Trainer's arguments.
     {"*._target_", "its program is not Hugging Face's Trainer, and gives keys other meanings",

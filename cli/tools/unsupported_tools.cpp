@@ -60,7 +60,7 @@ constexpr auto mindspeed_marks = argument_names("parallel.fsdp_size", "parallel.
 constexpr auto mindspeed_programs = argument_names("train_fsdp2.py", "*/train_fsdp2.py");
 constexpr auto open_instruct_marks =
     argument_names("--num_learners_per_node", "--num_unique_prompts_rollout", "--num_samples_per_prompt_rollout");
-constexpr auto olmo_core_marks = argument_names("train_module*", "launch.num_gpus");
+constexpr auto olmo_core_marks = argument_names("train_module.*", "launch.num_gpus");
 constexpr auto olmo_core_programs = argument_names("olmo_core*", "src/scripts/train/*");
 // facebookresearch/pycls, configs; facebookresearch/vissl, configs; aws/sagemaker-hyperpod-recipes, recipes_collection;
 // ServiceNow/Fast-LLM, examples.
@@ -70,7 +70,7 @@ constexpr auto vissl_marks =
     argument_names("config.MODEL*", "config.OPTIMIZER*", "config.DATA*", "config.DISTRIBUTED*", "config.TRAINER*");
 constexpr auto hyperpod_marks = argument_names("run.model_type+instance_types", "run.model_type+scale_config*",
                                                "run.model_type+training_config*", "run.model_type+recipes*");
-constexpr auto fast_llm_marks = argument_names("model.base_model*+training*", "model.base_model*+batch*");
+constexpr auto fast_llm_marks = argument_names("model.base_model.*+training*", "model.base_model.*+batch*");
 constexpr auto detectron_marks = argument_names("MODEL.META_ARCHITECTURE", "SOLVER*", "DATALOADER*", "_BASE_");
 constexpr auto corenet_marks = argument_names("common.run_label", "image_augmentation*", "dataset.root_train");
 constexpr auto dino_marks = argument_names("dino.head_n_prototypes", "ibot*", "student.arch");

@@ -103,7 +103,11 @@ void GpuList::add_part_of_memory(std::int64_t mebibytes) {
 
 std::optional<DetectedGpus> GpuList::gpus() const {
   if (listed_.empty()) return std::nullopt;
-  return counted_gpus(listed_, maker_of(listed_.front().first), std::string(tool_));
+  // An output for one of the GPUs, such as that of nvidia-smi -q -i 0, says how many the host has.
+  constexpr double most_gpus = 64;
+  ListedGpus all = listed_;
+  while (static_cast<double>(all.size()) < std::min(host_size_, most_gpus)) all.push_back(listed_.back());
+  return counted_gpus(all, maker_of(listed_.front().first), std::string(tool_));
 }
 
 std::string_view after_key(std::string_view line, std::string_view key) {

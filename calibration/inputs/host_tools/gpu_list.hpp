@@ -28,9 +28,10 @@ class GpuList {
   void add(std::string_view name, std::optional<double> number);
   /// Tells the bus address of the next GPU.
   void add_address(std::string_view address) { is_over_ = is_over_ || !addresses_.insert(std::string(address)).second; }
-  /// Tells that a line begins the list of a host, which has `size` GPUs.
+  /// Tells that a line begins the list of a host, which has `size` GPUs, even if only some of them are listed.
   void begin_host(double size = 1) {
     is_over_ = is_over_ || (!listed_.empty() && static_cast<double>(listed_.size()) >= size);
+    if (!is_over_) host_size_ = size;
   }
   /// The memory of the last GPU, if it is not known yet.
   void add_memory(std::optional<std::int64_t> mebibytes);
@@ -42,6 +43,7 @@ class GpuList {
   std::string_view tool_;
   ListedGpus listed_;
   std::optional<double> last_;
+  double host_size_ = 1;
   std::set<std::string> addresses_;
   bool is_over_ = false;
 };

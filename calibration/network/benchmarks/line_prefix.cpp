@@ -184,6 +184,7 @@ void LinePrefixes::learn(std::string_view line) {
   if (!begin || *begin > longest || shapes_.size() >= most_shapes) return;
   const std::string shape = shape_of(line.substr(0, *begin));
   if (shape.find_first_not_of(' ') == std::string::npos) return;
+  if (shape.find_first_not_of('#') == std::string::npos) return;  // a heading of a page, such as `## Using the cluster`
   if (std::find(shapes_.begin(), shapes_.end(), shape) == shapes_.end()) shapes_.push_back(shape);
 }
 

@@ -69,6 +69,12 @@ std::vector<std::string> words_of(const ArgumentRow& row, const std::string& val
 
 }  // namespace
 
+bool has_word_of(std::string_view words, const ArgumentRow* row, const std::string& value) {
+  if (row == nullptr || !row->is_list) return is_word_of(words, value);
+  const std::vector<std::string> items = words_of(*row, value);
+  return std::any_of(items.begin(), items.end(), [&](const std::string& each) { return is_word_of(words, each); });
+}
+
 std::optional<Fact> meaning_of(const ArgumentRow& row, const ConfigEntry& setting) {
   Fact fact{.value = std::string(row.alone), .from = setting};
   if (setting.is_of_branches) {

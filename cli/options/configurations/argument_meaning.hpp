@@ -21,6 +21,8 @@ namespace ddl {
 [[nodiscard]] bool is_as_modeled(std::string_view key, std::string_view value);
 /// Whether one of the patterns in `words`, which blanks separate, matches the value.
 [[nodiscard]] bool is_word_of(std::string_view words, std::string_view value);
+/// As is_word_of. If the argument of `row` takes a list, whether one of the patterns matches an item of the value.
+[[nodiscard]] bool has_word_of(std::string_view words, const ArgumentRow* row, const std::string& value);
 /// Whether an argument gives the length of sequences, in a name that programs of several tools share: `--max_seq_length`.
 [[nodiscard]] bool gives_length(const std::string& key);
 /// Converts a setting's value to the words of this program, for the field of `row`. Unset if this

@@ -9,6 +9,7 @@
 #include "cli/options/configurations/configuration.hpp"
 #include "cli/options/configurations/expanded_yaml.hpp"
 #include "cli/options/configurations/named_files.hpp"
+#include "cli/options/configurations/notebook.hpp"
 #include "cli/options/configurations/recognition.hpp"
 #include "cli/options/configurations/references.hpp"
 #include "cli/options/configurations/script_arguments.hpp"
@@ -44,6 +45,12 @@ class ConfigurationReader {
     return interpret();
   }
 
+  std::optional<Configuration> read(NotebookTraining training) {
+    settings_ = std::move(training.settings);
+    if (!training.program.empty()) programs_.push_back(std::move(training.program));
+    return interpret();
+  }
+
  private:
   std::optional<Configuration> interpret() {
     if (language_ == ConfigurationLanguage::yaml) result_.warnings = repeated_settings(settings_);
@@ -60,9 +67,9 @@ class ConfigurationReader {
     }
     const ConfiguredText marked{language_, keys_, programs_, has_arguments, settings_, depth_ == 0};
     // A command line of a foreign tool may contain arguments of a known tool, so foreign tools are refused first.
-    if (language_ == ConfigurationLanguage::script) refuse_foreign(marked);
+    if (language_ == ConfigurationLanguage::script) refuse_foreign(marked, path_);
     format_ = format_of(marked);
-    if (format_ == nullptr && language_ != ConfigurationLanguage::script) refuse_foreign(marked);
+    if (format_ == nullptr && language_ != ConfigurationLanguage::script) refuse_foreign(marked, path_);
     if (format_ == nullptr && (language_ != ConfigurationLanguage::script || !names_a_file(keys_))) {
       if (!result_.refusals.empty()) result_.refuse({});
       return std::nullopt;
@@ -185,17 +192,6 @@ class ConfigurationReader {
     }
   }
 
-  void refuse_foreign(const ConfiguredText& marked) {
-    const ForeignTool* tool = foreign_tool_of(marked);
-    if (tool == nullptr) return;
-    const std::string message = fmt::format("this is a configuration of {}, which is not read", tool->name);
-    for (std::size_t i = 0; i < settings_.size(); ++i) {
-      if (!is_part_of_mark(tool->marks, keys_[i])) continue;
-      throw settings_[i].source->error(settings_[i].key_offset, message, std::string(tool->hint));
-    }
-    throw Error(fmt::format("{}: {}", visible(path_), message), std::string(tool->hint));
-  }
-
   /// Finds the distributed_type, which determines the arguments that apply: that of the file, of its base, or the default.
   void find_kind() {
     if (!kind_.empty()) return;
@@ -303,7 +299,7 @@ class ConfigurationReader {
       const bool is_flag = setting.value.empty() && language_ == ConfigurationLanguage::script;
       return is_flag || !(is_neutral(setting.value) || says_nothing(setting.value)) || setting.value == "1";
     }
-    return is_word_of(refused.values, setting.value);
+    return has_word_of(refused.values, row_named(format_->rows, argument_key(setting.key)), setting.value);
   }
 
   void add_refusal(const RefusedArgument& refused, const ConfigEntry& setting) {
@@ -480,6 +476,8 @@ class ConfigurationReader {
 
 std::optional<Configuration> recognize_configuration(const std::string& path, const ScriptValues& values) {
   refuse_program(path);
+  if (is_notebook(path))
+    return ConfigurationReader(path, 0, values).read(notebook_training(read_file(path, most_notebook_bytes), path, values));
   return ConfigurationReader(path, 0, values).read(read_file(path, max_configuration_file_bytes));
 }
 

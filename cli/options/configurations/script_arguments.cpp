@@ -41,10 +41,6 @@ constexpr std::array<ScriptLauncher, 18> script_launchers{{{"srun", "srun:"},
                                                            {"python3", "python:"},
                                                            {"python3.10", "python:"},
                                                            {"ipython", "python:"}}};
-constexpr std::array<std::string_view, 22> silent_commands{
-    "echo", "printf", "cat", "cd",  "mkdir", "ls",   "set",  "source", "test",  "rm",     "cp",
-    "mv",   "sed",    "awk", "git", "pip",   "pip3", "wget", "curl",   "conda", "module", "pkill"};
-
 /// Modules that `python -m` runs, and that train nothing.
 constexpr std::array<std::string_view, 5> silent_modules{"pip", "venv", "ensurepip", "compileall", "json.tool"};
 
@@ -241,7 +237,7 @@ class ArgumentsReader {
     const std::string_view name = last_step(words.front().text);
     // `conda run` starts a program in an environment.
     const bool starts = name == "conda" && words.size() > 1 && words[1].text == "run";
-    if (!starts && contains(silent_commands, name)) return all;
+    if (!starts && is_silent_command(name)) return all;
     // In `launcher -- program`, the words before `--` launch the program.
     std::size_t from = 0;
     for (std::size_t i = 0; i + 1 < words.size(); ++i) {
@@ -255,7 +251,7 @@ class ArgumentsReader {
     const std::size_t first = first_program(words, from);
     for (std::size_t i = from; i < words.size() && !all.program; ++i) {
       const std::string& word = words[i].text;
-      const bool is_module = (word == "-m" || word == "--module") && i + 1 < words.size() && !prefix.empty();
+      const bool is_module = (word == "-m" || word == "--module") && i + 1 < words.size() && runs_modules(prefix);
       const std::size_t at = is_module ? i + 1 : i;
       if (is_module && contains(silent_modules, words[at].text)) return {.command = &command};
       if (const ScriptLauncher* launcher = launcher_named(words[at].text)) {
@@ -273,11 +269,18 @@ class ArgumentsReader {
       }
     }
     if (all.program || prefix.empty()) return all;
+    // A copy of files may run on fewer nodes than the training.
+    if (!command.starts_shell && moves_files(words, options)) return {.command = &command};
     end_part(words.size());
     // The program's name is unknown, so any word after the launcher may be an argument of the program.
     const bool may_train = prefix != "python:" && !command.starts_shell && options < words.size();
     if (may_train) all.parts.push_back({options, words.size(), ""});
     return all;
+  }
+
+  /// Whether a launcher's option `-m` names a module of Python. That of srun places tasks.
+  static bool runs_modules(const std::string& prefix) {
+    return !prefix.empty() && prefix != "srun:" && prefix != "slurm:" && !prefix.starts_with("mpirun");
   }
 
   static bool starts_something(const std::vector<PlacedText>& words, std::size_t from) {

@@ -18,6 +18,14 @@ constexpr std::array<std::string_view, 16> starting_commands{"nohup",  "time",  
                                                              "setsid", "nice",  "ionice", "timeout", "numactl", "taskset",
                                                              "stdbuf", "conda", "uv",     "poetry"};
 
+constexpr std::array<std::string_view, 22> silent_commands{
+    "echo", "printf", "cat", "cd",  "mkdir", "ls",   "set",  "source", "test",  "rm",     "cp",
+    "mv",   "sed",    "awk", "git", "pip",   "pip3", "wget", "curl",   "conda", "module", "pkill"};
+
+/// Commands that no program takes as the value of an argument.
+constexpr std::array<std::string_view, 11> moving_commands{"rsync", "cp",  "mv",       "rm",         "mkdir",   "ls",
+                                                           "cat",   "tar", "hostname", "nvidia-smi", "rocm-smi"};
+
 /// Whether the word behind an option of a starting command is the option's value: `sudo -u USER`, `conda run -n NAME`.
 bool takes_word(std::string_view command, std::string_view option) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 9> options{{{"sudo", "-u --user -g --group"},
@@ -39,6 +47,15 @@ bool takes_word(std::string_view command, std::string_view option) {
 }
 
 }  // namespace
+
+bool is_silent_command(std::string_view name) {
+  return std::find(silent_commands.begin(), silent_commands.end(), name) != silent_commands.end();
+}
+
+bool moves_files(const std::vector<PlacedText>& words, std::size_t from) {
+  return std::any_of(words.begin() + static_cast<std::ptrdiff_t>(std::min(from, words.size())), words.end(),
+                     [](const PlacedText& word) { return is_among(moving_commands, word.text); });
+}
 
 std::size_t first_program(const std::vector<PlacedText>& words, std::size_t from) {
   std::size_t at = from;

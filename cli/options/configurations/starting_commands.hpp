@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 #include <vector>
 
 #include "cli/options/configurations/shell_script.hpp"
@@ -10,5 +11,9 @@ namespace ddl {
 /// Returns the index of the program that words such as `nohup` and `timeout 3600` start; these have options, settings of
 /// variables and numbers.
 [[nodiscard]] std::size_t first_program(const std::vector<PlacedText>& words, std::size_t from);
+/// Whether a command, such as `echo`, starts no training, whatever its arguments are.
+[[nodiscard]] bool is_silent_command(std::string_view name);
+/// Whether the words after a launcher's name, from `from` on, start a command that copies or shows something.
+[[nodiscard]] bool moves_files(const std::vector<PlacedText>& words, std::size_t from);
 
 }  // namespace ddl

@@ -35,6 +35,17 @@ Refusal refusal_of(const PlacedText& program, const OtherProgram& other, const C
           .families = other.families};
 }
 
+void refuse_foreign(const ConfiguredText& text, const std::string& path) {
+  const ForeignTool* tool = foreign_tool_of(text);
+  if (tool == nullptr) return;
+  const std::string message = fmt::format("this is a configuration of {}, which is not read", tool->name);
+  for (std::size_t i = 0; i < text.settings.size(); ++i) {
+    if (!is_part_of_mark(tool->marks, text.keys[i])) continue;
+    throw text.settings[i].source->error(text.settings[i].key_offset, message, std::string(tool->hint));
+  }
+  throw Error(fmt::format("{}: {}", visible(path), message), std::string(tool->hint));
+}
+
 void refuse_program(const std::string& path) {
   if (path.ends_with(".onnx"))
     throw Error(fmt::format("{} is a model, not a configuration", quote(path)),
@@ -127,9 +138,6 @@ constexpr std::string_view is_sizes =
 constexpr auto other_json = std::to_array<OtherText>({
     {"\"schema\"", "\"inputs\"", "it is an answer of this program: 'ddl-oracle explain --plan {}' reads it"},
     {"\"traceEvents\"", "", "it is a trace: 'ddl-oracle profile import {} --model MODEL' reads it"},
-    {"\"nbformat\"", "\"cells\"",
-     "it is a notebook, which is not read: give the script that it starts, or model and plan as options: recommend MODEL "
-     "--gpus N"},
     {"\"_class_name\"", "",
      "it describes a model of diffusers, which is not read: write its layers as docs/models.md shows"},
     {"\"peft_type\"", "",

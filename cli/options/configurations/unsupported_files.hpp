@@ -3,6 +3,7 @@
 #include <string>
 
 #include "cli/options/configurations/configuration.hpp"
+#include "cli/options/configurations/recognition.hpp"
 #include "cli/options/configurations/shell_text.hpp"
 
 namespace ddl {
@@ -10,6 +11,8 @@ namespace ddl {
 /// Returns the refusal of a program that a script runs. `entry`: its position.
 [[nodiscard]] Refusal refusal_of(const PlacedText& program, const OtherProgram& other, const ConfigEntry& entry);
 
+/// Throws Error if the text has the marks of a tool whose configurations are not read.
+void refuse_foreign(const ConfiguredText& text, const std::string& path);
 /// Throws Error if the file is a program in Python or an ONNX file.
 void refuse_program(const std::string& path);
 /// Throws Error if a text that is no YAML of one document is a template, or describes jobs of a cluster.

@@ -14,6 +14,7 @@
 #include "cli/options/configurations/argument_meaning.hpp"
 #include "cli/options/configurations/named_files.hpp"
 #include "cli/options/configurations/recognition.hpp"
+#include "cli/options/configurations/trainer_sections.hpp"
 #include "cli/tools/configuration_format.hpp"
 #include "core/find.hpp"
 #include "core/lower_case.hpp"
@@ -321,7 +322,30 @@ void drop_image_length(ConfigEntries& settings) {
   if (length != nullptr) std::erase_if(settings, [](const ConfigEntry& each) { return is_argument(each, "seq-length"); });
 }
 
+namespace {
+
+/// Hydra names a file by its folder and its name: `--config-path=conf --config-name=gpt`. Adds the file, if it is found, as
+/// the configuration of the training. The name stays for tools that read it.
+void join_hydra_name(ConfigEntries& settings, const std::string& path) {
+  ConfigEntry* const folder = entry_of_argument(settings, "config-path");
+  const ConfigEntry* const name = entry_of_argument(settings, "config-name");
+  if (folder == nullptr || name == nullptr || !folder->is_known || !name->is_known || name->value.empty()) return;
+  const bool has_ending = name->value.ends_with(".yaml") || name->value.ends_with(".yml");
+  const std::string file = folder->value + "/" + name->value + (has_ending ? "" : ".yaml");
+  if (!named_configuration(path, file)) return;
+  const bool is_read = std::any_of(settings.begin(), settings.end(), [&](const ConfigEntry& each) {
+    return is_part_of_mark(verl_overrides.marks, argument_key(each.key));
+  });
+  folder->key = "--config_file";
+  folder->value = file;
+  if (!is_read) std::erase_if(settings, [](const ConfigEntry& each) { return is_argument(each, "config-name"); });
+}
+
+}  // namespace
+
 void include_named_sections(ConfigEntries& settings, const std::string& path) {
+  join_hydra_name(settings, path);
+  unwrap_trainer_sections(settings);
   ConfigEntries all;
   for (ConfigEntry& setting : settings) {
     // [huggingface/transformers, src/transformers/training_args.py, fsdp_config]

@@ -113,6 +113,19 @@ TEST_CASE("progress bars in an output do not matter") {
   CHECK(contains(error_in(bars + two_t4.substr(0, two_t4.rfind("268435456")) + "\n", allreduce_of_two), "f.txt:12:"));
 }
 
+// The form is that of github.com/Azure/azurehpc, examples/simple_hpc_slurm/readme.md.
+TEST_CASE("the heading of a page is no prefix of the lines behind it") {
+  const std::string output =
+      "# Benchmarking PingPong \n# #processes = 2 \n       #bytes #repetitions      t[usec]   Mbytes/sec\n"
+      "            8         1000         1.72         4.64\n"
+      "         1024         1000         2.00       512.00\n";
+  for (const std::string heading : {"## Using the cluster\n\n", "### Size of messages\n\n", ""}) {
+    const Reading page = read(heading + output, {.nodes = 2});
+    REQUIRE(page.series.size() == 1);
+    CHECK(page.series[0].rows.size() == 2);
+  }
+}
+
 TEST_CASE("an error behind a prefix has its place in the file") {
   const std::string cut = two_t4.substr(0, two_t4.rfind("268435456"));
   CHECK(contains(error_in(behind("2024-05-07T12:34:56Z ", cut + "\n"), allreduce_of_two), "f.txt:11:"));

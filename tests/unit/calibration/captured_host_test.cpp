@@ -231,6 +231,8 @@ TEST_CASE("GPUs and ports of a second host are not added up") {
   // One query for each GPU.
   const std::string attached = "Attached GPUs : 2\n";
   CHECK(count(attached + "GPU 00000000:19:00.0\n" + l40s + attached + "GPU 00000000:1A:00.0\n" + l40s) == 2);
+  // nvidia-smi -q -i 0 shows one of the GPUs.
+  CHECK(facts_in_outputs("Attached GPUs : 8\nGPU 00000000:19:00.0\n" + l40s).gpus->count == 8);
   CHECK(count("index, name\n0, NVIDIA A40\n1, NVIDIA A40\n") == 2);
   CHECK(count("name, memory.total [MiB]\nNVIDIA A40, 46068 MiB\nNVIDIA A40, 46068 MiB\n") == 2);
   CHECK(count("GPU[0] : Card series: AMD Instinct MI210\nGPU[1] : Card series: AMD Instinct MI210\n") == 2);

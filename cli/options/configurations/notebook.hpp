@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "cli/options/configurations/config_entry.hpp"
+#include "cli/options/configurations/script_values.hpp"
+
+namespace ddl {
+
+/// Maximum size of a notebook, in bytes. Notebooks may contain pictures.
+inline constexpr std::size_t most_notebook_bytes = std::size_t{1} << 26U;
+
+/// The training in a notebook.
+struct NotebookTraining {
+  ConfigEntries settings;  ///< the arguments of Hugging Face's Trainer
+  std::string program;     ///< the tool whose defaults apply: `trl`; empty: the Trainer itself
+};
+
+[[nodiscard]] bool is_notebook(const std::string& path);
+
+/// Reads the literal arguments of the calls in a notebook that configure a training of transformers, PEFT or TRL, such as
+/// `TrainingArguments(per_device_train_batch_size=2)` and `LoraConfig(r=16)`. Nothing is run: names are replaced only if the
+/// notebook sets them once, to a literal, or if the user gives their `values`. Throws Error if the text is no notebook, if
+/// it calls no trainer, or if several trainers differ.
+[[nodiscard]] NotebookTraining notebook_training(const std::string& text, const std::string& path,
+                                                 const ScriptValues& values);
+
+}  // namespace ddl
