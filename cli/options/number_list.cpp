@@ -14,6 +14,9 @@ namespace ddl {
 std::vector<std::int64_t> parse_number_list(const std::string& option, std::string_view text, std::int64_t low,
                                             std::int64_t high) {
   const auto refuse = [&](std::string_view part) {
+    if (part.empty())
+      throw Error(fmt::format("{} {} lacks a number", option, quote(text)),
+                  fmt::format("write for example {0} 8,16,24 or {0} 8..64", option));
     const std::string hint = number_hint(option, part);
     throw Error(fmt::format("{} is {}, which is not a whole number from {} to {}", option, quote(part), low, high),
                 hint.empty() ? fmt::format("write it in digits, as in {0} 64, {0} 8,16,24 or {0} 8..64", option) : hint);
