@@ -11,7 +11,9 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "core/lower_case.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 
@@ -148,7 +150,13 @@ UnitProblem unknown_unit(std::string_view text, std::string_view written, const 
   }
   std::vector<std::string_view> names;
   for (const Unit& known : wanted.units) names.push_back(known.name);
-  return {fmt::format("{} has the unknown unit {}", quote(text), quote(written)), suggest(unit, names)};
+  // Another letter in so short a unit is another unit.
+  constexpr std::size_t short_unit = 2;
+  const bool has_other_case =
+      std::any_of(names.begin(), names.end(), [&](std::string_view name) { return lower_case(name) == lower_case(unit); });
+  const bool is_clear = unit.size() > short_unit || has_other_case;
+  return {fmt::format("{} has the unknown unit {}", quote(text), quote(written)),
+          is_clear ? suggest(unit, names) : fmt::format("known: {}", fmt::join(names, ", "))};
 }
 
 std::optional<double> parse(std::string_view untrimmed, const Dimension& dimension, UnitProblem& problem) {

@@ -100,7 +100,7 @@ MachineChain::MachineChain(const YamlNode& root, std::string_view bundled) {
     // The format is checked before the keys, so that a file of another format or kind gets an error about its format.
     check_format(opened.root);
     opened.root.only_keys({"format", "machine", "extends", "description", "sources", "device", "levels", "topology", "host",
-                           "storage", "failures", "price", "coefficients", "aliases", "kind"});
+                           "storage", "failures", "price", "coefficients", "software", "aliases", "kind"});
     if (const auto aliases = opened.root.find("aliases")) {
       for (const YamlNode& alias : aliases->items()) static_cast<void>(alias.name());
     }

@@ -12,6 +12,7 @@
 
 #include "calibration/inputs/coefficients_reader.hpp"
 #include "calibration/inputs/machine_reader.hpp"
+#include "calibration/inputs/machine_software.hpp"
 #include "calibration/inputs/measured_models.hpp"
 #include "calibration/inputs/own_coefficients.hpp"
 #include "calibration/network/fits/fitted_links.hpp"
@@ -256,9 +257,10 @@ SoftwareFile software_of(const StudySpec& spec, const Coefficients& coefficients
   if (spec.software == no_software) return {};
   if (!spec.software.empty()) return load_software(spec.software);
   // If the measured runs used a bundled software, the settings of this software are returned. If
-  // they used another software, only the launch overhead of usual_software is returned.
+  // they used another software, only the launch overhead of the machine's usual software is returned.
   const std::string& measured = coefficients.software.name;
-  SoftwareFile usual = load_software(std::string(usual_software));
+  const std::string of_machine = machine_software(spec.machine);
+  SoftwareFile usual = load_software(of_machine.empty() ? std::string(usual_software) : of_machine);
   if (measured.empty() || measured == unnamed_software) return usual;
   std::string nearest;
   for (const std::string& name : software_names()) {

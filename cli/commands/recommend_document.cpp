@@ -176,7 +176,7 @@ void add_shown_plans(Document& document, const RecommendAnswer& answer, const Ra
   if (const std::string compared = compared_with_data(answer); !compared.empty()) document.line(compared, 2);
   if (changes) add_what_fits(document, *changes, study);
   if (chose_offload(answer)) {
-    document.line(fits_on_devices(answer) ? "plans without host memory are slower: --offload none shows them"
+    document.line(fits_on_devices(answer) ? "plans without host memory are slower or may not fit: --offload none shows them"
                                           : "no plan fits without host memory",
                   2);
   }
@@ -217,10 +217,12 @@ std::optional<Card> start_card(const RecommendAnswer& answer, const RankedRows& 
                                : longer < 0.005 ? "as fast"
                                : longer < 2     ? fmt::format("{} longer", share_text(longer))
                                                 : fmt::format("{:.0f} times as long", longer + 1);
+    const std::string verdict =
+        start.plan->verdict == best.verdict ? "" : fmt::format(", {}", to_string(start.plan->verdict));
     // Predictions for different software do not say which plan is faster.
     card.details.push_back(
-        fmt::format("no tool starts this plan; the best that one starts: {}, {} per step ({}), with {}",
-                    plan_word(start.plan->plan), humanize(step),
+        fmt::format("no tool starts this plan; the best that one starts: {}, {} per step{} ({}), with {}",
+                    plan_word(start.plan->plan), humanize(step), verdict,
                     start.other_software.empty() ? change : fmt::format("predicted for {}", start.other_software), tools));
     return card;
   }

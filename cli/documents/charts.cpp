@@ -238,7 +238,7 @@ void add_plan_figures(Document& document, const Estimator& estimator, const Plan
     document.add(memory_plot(*timeline, memory_by_item(fullest), study.model(), study.device_memory()));
     if (tables.memory_items) {
       Table items = items_table(explanation.estimate.memory);
-      items.legend = "type: measured, modeled from the model and the plan, or assumed";
+      items.legend = "is: measured, modeled from the model and the plan, or assumed";
       document.add(std::move(items));
     }
   }

@@ -5,6 +5,7 @@
 #include <set>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -22,6 +23,7 @@
 #include "core/statistics.hpp"
 #include "core/units.hpp"
 #include "estimator/explain/kernel_time_shares.hpp"
+#include "estimator/kernels/kernel_model.hpp"
 #include "estimator/kernels/shard_times.hpp"
 #include "profiler/backends/backend_options.hpp"
 
@@ -41,6 +43,41 @@ Json overhead_to_json(const ShardTimes& measured) {
   return json;
 }
 
+/// Few trainings on matrix units reach a larger share of the peak.
+constexpr double unusual_share = 0.65;
+
+/// Returns the rate of a large matrix product as a share of the peak.
+double product_share(const Job& job, Precision precision, FlopRate peak) {
+  constexpr double side = 8192;
+  const Work product{.flops = 2 * side * side * side,
+                     .activation_items = 2 * side * side,
+                     .weight_items = side * side,
+                     .m = side,
+                     .n = side,
+                     .k = side};
+  return product.flops / (job.kernels.kernel_time(product, Pass::forward, 1, precision).value() * peak.value());
+}
+
+/// Explains a large share of the peak.
+std::string high_share_text(const SampleFlops& flops, Precision precision, const Study& study) {
+  constexpr double worth_saying = 0.05;
+  const Device& device = study.machine().device;
+  std::vector<std::string> reasons;
+  if (const auto peak = device.peak_at(precision); peak && study.kernels().measured() == nullptr)
+    reasons.push_back(fmt::format("a large matrix product reaches {} of this peak",
+                                  share_text(product_share(study.job(), precision, *peak))));
+  if (const double share = flops.square3 / flops.model();
+      share >= worth_saying && device_peaks(device, precision).has_fast_convolutions)
+    reasons.push_back(
+        fmt::format("Winograd's algorithm multiplies up to 4 times less than counted in 3x3 convolutions ({} of "
+                    "the FLOPs)",
+                    share_text(share)));
+  if (const double share = flops.masked / flops.model(); share >= worth_saying)
+    reasons.push_back(
+        fmt::format("{} of the counted FLOPs are of masked pairs in attention, which kernels skip", share_text(share)));
+  return reasons.empty() ? std::string() : fmt::format("why the MFU is high: {}", fmt::join(reasons, "; "));
+}
+
 }  // namespace
 
 std::string reasons_text(const Estimate& estimate, const Model& model) {
@@ -48,9 +85,13 @@ std::string reasons_text(const Estimate& estimate, const Model& model) {
 }
 
 void add_throughput(Document& document, const Estimate& estimate, const Study& study, std::string_view of) {
-  const auto throughput = throughput_of(study.job(), sample_flops(study.job()), estimate);
-  if (throughput)
-    document.line(fmt::format("{}: {}", of, throughput_text(*throughput, estimate.plan, study.machine().device)), 2);
+  const SampleFlops flops = sample_flops(study.job());
+  const auto throughput = throughput_of(study.job(), flops, estimate);
+  if (!throughput) return;
+  document.line(fmt::format("{}: {}", of, throughput_text(*throughput, estimate.plan, study.machine().device)), 2);
+  if (throughput->hardware_share.value_or(0) >= unusual_share) {
+    if (const std::string why = high_share_text(flops, estimate.plan.precision, study); !why.empty()) document.line(why, 2);
+  }
 }
 
 std::string kernel_times_text(const Study& study) {

@@ -212,6 +212,8 @@ std::string price_year(const Study& study) {
   return citation ? year_in(*citation) : std::string();
 }
 
+bool has_own_price(const Study& study) { return study.machine().price_per_gpu_hour && !price_citation(study); }
+
 std::string price_text(const Study& study) {
   const Machine& machine = study.machine();
   if (!machine.price_per_gpu_hour) return {};

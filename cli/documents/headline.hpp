@@ -49,5 +49,7 @@ void add_sources(Document& document, const Study& study, std::int64_t gpus);
 [[nodiscard]] std::string year_in(std::string_view citation);
 /// Returns the year of the price in the machine file; empty without a price, with `--price`, or if its source names no year.
 [[nodiscard]] std::string price_year(const Study& study);
+/// Returns whether the price is not that of the machine file, but of `--price`.
+[[nodiscard]] bool has_own_price(const Study& study);
 
 }  // namespace ddl

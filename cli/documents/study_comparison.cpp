@@ -142,13 +142,14 @@ Table plans_table(const Outcomes& outcomes, const Labels& labels) {
   return table;
 }
 
-/// Names the year of each machine's price, if costs are compared that are based on prices of different years; else empty.
+/// Names the year of each machine's price, if costs are compared that are based on prices of different years, or on prices
+/// of the user and of machine files; else empty.
 std::string price_years_text(const Outcomes& outcomes) {
   std::map<std::string, std::string> years;
   std::set<std::string> different;
   for (const StudyOutcome& each : outcomes) {
     if (!each.best || !cost_of(each)) continue;
-    const std::string year = price_year(*each.study);
+    const std::string year = has_own_price(*each.study) ? "--price" : price_year(*each.study);
     if (year.empty()) continue;
     years.emplace(each.study->machine().name, year);
     different.insert(year);
@@ -156,7 +157,9 @@ std::string price_years_text(const Outcomes& outcomes) {
   if (different.size() < 2) return {};
   std::vector<std::string> parts;
   for (const auto& [machine, year] : years) parts.push_back(fmt::format("{} {}", machine, year));
-  return fmt::format("prices are of different years: {}", fmt::join(parts, ", "));
+  return fmt::format("prices are {}: {}",
+                     different.contains("--price") ? "yours (--price), or list prices of a year" : "of different years",
+                     fmt::join(parts, ", "));
 }
 
 /// Names the machines without a price, if other costs are compared; else empty.

@@ -44,7 +44,15 @@ struct ChoiceHint {
 constexpr std::string_view trainers_hint = "it runs plans of fsdp, ddp and deepspeed: write one of them";
 /// Values of frameworks and data sheets that an option lacks, and what stands for them.
 constexpr auto choice_hints = std::to_array<ChoiceHint>(
-    {{"mxfp8", "fp8", "write fp8: its elements have the scales of MX, and its peak is that of 8 bits"},
+    {{"float16", "fp8", "write fp16"},
+     {"half", "fp8", "write fp16 or bf16"},
+     {"bfloat16", "fp8", "write bf16"},
+     {"float32", "fp8", "write fp32"},
+     {"float", "fp8", "write fp32"},
+     {"float8", "fp8", "write fp8"},
+     {"mixed", "fp8", "write bf16 or fp16: --mixed-precision full keeps the weights in fp32, as autocast does"},
+     {"amp", "fp8", "write bf16 or fp16: --mixed-precision full keeps the weights in fp32, as autocast does"},
+     {"mxfp8", "fp8", "write fp8: its elements have the scales of MX, and its peak is that of 8 bits"},
      {"fp4", "fp8", "write nvfp4"},
      {"mxfp4", "fp8",
       "products in mxfp4 are not predicted; nvfp4 has 4 bits too, and a scale for 16 elements in place of 32"},
@@ -121,6 +129,9 @@ Option add_number(const Command& command, const std::string& name, std::optional
 std::vector<std::int64_t> parse_number_list(const std::string& option, std::string_view text, std::int64_t low,
                                             std::int64_t high) {
   const auto refuse = [&](std::string_view part) {
+    if (part.empty())
+      throw Error(fmt::format("{} {} lacks a number", option, quote(text)),
+                  fmt::format("write for example {0} 8,16,24 or {0} 8..64", option));
     const std::string hint = number_hint(option, part);
     throw Error(fmt::format("{} is {}, which is not a whole number from {} to {}", option, quote(part), low, high),
                 hint.empty() ? fmt::format("write it in digits, as in {0} 64, {0} 8,16,24 or {0} 8..64", option) : hint);

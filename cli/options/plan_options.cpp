@@ -8,6 +8,7 @@
 
 #include "calibration/inputs/machine_reader.hpp"
 #include "calibration/inputs/plan_degrees.hpp"
+#include "cli/options/device_count.hpp"
 #include "cli/options/layer_layouts.hpp"
 #include "cli/options/option_value.hpp"
 #include "cli/options/plan_notation.hpp"
@@ -67,24 +68,6 @@ void refuse_other_report(const PlanFile& file, const Study& study, const std::st
   if (said.empty()) return;
   throw Error(fmt::format("the report {} is about {}", quote_path(path), said),
               fmt::format("add {}, or give only the object of its plan", options));
-}
-
-/// Throws Error if the machine has fewer devices than requested. Called before the search, because a search may take long.
-void refuse_more_than(const Machine& machine, std::int64_t gpus) {
-  if (gpus <= machine.devices()) return;
-  const std::vector<std::string> bundled = machine_names();
-  const bool can_grow = !machine.device.is_processor && contains(bundled, machine.name);
-  const std::int64_t per_node = machine.devices_per_node(), nodes = (gpus + per_node - 1) / per_node;
-  // Only a machine of one node needs the bandwidth of a network.
-  const bool has_network = machine.devices() > per_node;
-  const std::string grown =
-      has_network ? fmt::format("--like {} --nodes {} --assume-gpus", machine.name, nodes)
-                  : fmt::format("--gpu {} --per-node {} --nodes {} --network 100Gb/s", machine.name, per_node, nodes);
-  throw Error(
-      fmt::format("--gpus is {}, but {} has {}", gpus, machine.name, count_text(machine.devices(), "device")),
-      fmt::format("use at most {}, or {}", machine.devices(),
-                  can_grow ? fmt::format("write a file for more nodes: ddl-oracle machines new ours {} -o ours.yaml", grown)
-                           : "a larger machine with --machine"));
 }
 
 /// Returns the strategy that the degrees of --degrees determine.

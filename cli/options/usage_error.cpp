@@ -108,6 +108,13 @@ std::vector<std::string> option_names(const CLI::App& command) {
   return names;
 }
 
+/// Asks for the options that begin with an abbreviation of at least two letters; empty if none does, or more than three do.
+std::string abbreviated(std::string_view typed, std::vector<std::string> names) {
+  std::erase_if(names, [&](const std::string& each) { return !each.starts_with(typed); });
+  if (typed.size() < 4 || names.empty() || names.size() > 3) return {};
+  return fmt::format("did you mean '{}'?", fmt::join(names, "' or '"));
+}
+
 std::vector<std::string> command_names(const CLI::App& command) {
   std::vector<std::string> names;
   for (const CLI::App* each : command.get_subcommands(nullptr)) names.push_back(each->get_name());
@@ -127,15 +134,18 @@ std::string value_hint(const CLI::Option& option) {
 
 bool is_flag(const CLI::Option& option) { return option.get_items_expected_max() == 0; }
 
-/// Says which command the user may mean by a word in its place: a model, a file, or a term of the field.
-std::string command_hint(const CLI::App& program, const std::string& word, const std::vector<std::string>& known) {
-  if (const auto meant = nearest(word, known)) return fmt::format("did you mean '{}'?", *meant);
+bool is_model_name(const std::string& word) {
   const std::string key = name_key(word);
-  const bool is_model = std::ranges::any_of(model_catalogue(), [&](const CatalogueEntry& each) {
+  return std::ranges::any_of(model_catalogue(), [&](const CatalogueEntry& each) {
     return name_key(each.name) == key ||
            std::ranges::any_of(each.aliases, [&](const std::string& alias) { return name_key(alias) == key; });
   });
-  if (is_model)
+}
+
+/// Says which command the user may mean by a word in its place: a model, a file, or a term of the field.
+std::string command_hint(const CLI::App& program, const std::string& word, const std::vector<std::string>& known) {
+  if (const auto meant = nearest(word, known)) return fmt::format("did you mean '{}'?", *meant);
+  if (is_model_name(word))
     return fmt::format("'{} recommend {} --machine h100 --gpus 64' plans its training", program.get_name(), word);
   if (std::error_code ignored; std::filesystem::is_regular_file(word, ignored))
     return fmt::format("'{0} recommend --like {1}' predicts a configuration, '{0} check {1}' a job", program.get_name(),
@@ -155,6 +165,8 @@ Error unexpected(const CLI::App& program, const std::string& extra) {
       hint = instead;
     } else if (const std::string_view known = answer_about(plain_word(typed)); extra.starts_with("--") && !known.empty()) {
       hint = known.ends_with('.') ? known.substr(0, known.size() - 1) : known;
+    } else if (const std::string longer = abbreviated(typed, option_names(command)); !longer.empty()) {
+      hint = longer;
     } else if (const auto meant = nearest(typed, option_names(command))) {
       hint = fmt::format("did you mean '{}'?", *meant);
     } else if (const std::string near = extra.starts_with("--") ? near_synonym_hint(command, typed) : std::string();
@@ -179,6 +191,10 @@ Error unexpected(const CLI::App& program, const std::string& extra) {
   const std::vector<std::string> known = command_names(command);
   if (known.empty()) {
     const bool has_plan = command.get_option_no_throw("--plan") != nullptr;
+    const CLI::Option* const model = command.get_option_no_throw("--model");
+    if (command.get_name() == "recommend" && model->count() > 0 && is_model_name(extra))
+      return Error(fmt::format("unexpected argument {}", quote(extra)),
+                   fmt::format("separate models by commas: {},{}", model->results().front(), extra));
     return Error(
         fmt::format("unexpected argument {}", quote(extra)),
         fmt::format("{}{}", has_plan ? "a plan with spaces needs quotes, as in --plan 'dp8 z3'; " : "", help_hint(program)));

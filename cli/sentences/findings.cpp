@@ -27,6 +27,8 @@ std::string doing_in_words(const Finding& finding) {
   if (const auto* images = std::get_if<Finding::Images>(&finding.facts))
     return fmt::format("waiting for images, of which the host of a node decodes {:.0f} in a second,", images->decoded);
   if (std::holds_alternative<Finding::Pages>(finding.facts)) return "loading managed memory from the host";
+  if (std::holds_alternative<Finding::Activations>(finding.facts))
+    return "waiting for copies of activations to and from the host, and for the slowest rank,";
   if (finding.kind == Finding::Kind::waiting) return "waiting for the slowest rank and for the framework";
   return std::string(doing_phrase(finding.kind));
 }

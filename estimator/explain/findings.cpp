@@ -60,7 +60,9 @@ std::vector<Finding> findings_of(const Job& job, const Estimate& estimate) {
   }
   add_time(Kind::waiting, estimate.host_waiting, Finding::Host{launch_overhead(job)});
   add_time(Kind::waiting, estimate.paging, Finding::Pages{});
-  add_time(Kind::waiting, time[Part::waiting] - estimate.host_waiting - estimate.paging);
+  decltype(Finding::facts) waits{};
+  if (plan.offload_activations) waits = Finding::Activations{};
+  add_time(Kind::waiting, time[Part::waiting] - estimate.host_waiting - estimate.paging, waits);
   std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) { return a.share > b.share; });
   if (!findings.empty()) findings.front().bounds = true;
 

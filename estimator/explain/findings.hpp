@@ -49,6 +49,8 @@ struct Finding {
   };
   /// Ranks wait for pages of managed memory, which the host holds.
   struct Pages {};
+  /// Ranks wait for activations that are copied to host memory and back, and for the slowest rank.
+  struct Activations {};
   /// The first layer that a spatial strategy does not split.
   struct TilesEnd {
     int layer;
@@ -68,7 +70,8 @@ struct Finding {
   Kind kind = Kind::compute;
   double share = 0;
   /// Details of the cause. Two causes have none: waiting for the slowest rank, and replicas of a single sample.
-  std::variant<std::monostate, Gradients, Pipeline, Host, Images, Pages, TilesEnd, Copies, Samples, DataSet> facts{};
+  std::variant<std::monostate, Gradients, Pipeline, Host, Images, Pages, Activations, TilesEnd, Copies, Samples, DataSet>
+      facts{};
   bool bounds = false;  ///< the cause has the largest share of the time
 };
 [[nodiscard]] std::string_view to_string(Finding::Kind kind);

@@ -45,8 +45,13 @@ SampleFlops sample_flops(const ModelFacts& facts, bool stops_early) {
     // weights. An adapter has as many multiply-adds as weights.
     const bool is_weighted = layer.weights > 0 || layer.tied_to >= 0;
     const double trained = facts.frozen[i] ? 0.0 : trained_share(layer);
-    if (facts.needs_input_gradient[i]) flops.backward += products * (is_weighted ? 1 + trained : 2);
-    if (!facts.needs_input_gradient[i] && is_weighted) flops.backward += products * trained;
+    double backward_products = is_weighted ? trained : 0;
+    if (facts.needs_input_gradient[i]) backward_products = is_weighted ? 1 + trained : 2;
+    flops.backward += products * backward_products;
+    const double masked = products - 2 * layer.operation->macs(layer.input_shapes, layer.output_shape);
+    flops.masked += masked * (1 + backward_products);
+    if (products > 0 && layer.operation->work(Pass::forward, layer.input_shapes, layer.output_shape).square3_rows > 0)
+      flops.square3 += products * (1 + backward_products);
     if (layer.block >= 0) flops.blocks += products;
     const RecomputeModules modules = facts.modules[i];
     if (modules.is_empty() || (stops_early && facts.spared[i])) continue;

@@ -31,6 +31,8 @@ struct DevicePeaks {
   double multiprocessors = 0;     ///< 0: unknown
   double cycle_rate = 1e30;       ///< clock cycles of all multiprocessors together, 1/s
   bool has_matrix_units = false;  ///< the device has matrix units for the kernel's precision
+  /// Whether libraries of the device have convolutions with fewer multiplications (Winograd's) in this precision.
+  bool has_fast_convolutions = true;
 };
 
 /// A constant of a formula: its name in files, its default, and its allowed range.

@@ -44,7 +44,7 @@ double least_multiplied(const Work& work, Pass pass) {
 double sheet_bound(const Work& work, Pass pass, double samples, const KernelShape& shape, const DevicePeaks& peaks) {
   const bool is_product = shape.kind == KernelKind::matrix_product || shape.kind == KernelKind::grouped_product;
   if (!is_product && shape.kind != KernelKind::convolution) return 0;
-  const double fewer = is_product || peaks.has_matrix_units ? 1 : least_multiplied(work, pass);
+  const double fewer = is_product || !peaks.has_fast_convolutions ? 1 : least_multiplied(work, pass);
   const double arithmetic = work.flops * samples * fewer / peaks.flop_rate;
   // A strided convolution does not read all of its input.
   const double traffic = is_product ? (shape.bytes - most_cached) / peaks.bandwidth : 0;

@@ -22,6 +22,7 @@
 #include "estimator/search/family_search.hpp"
 #include "estimator/search/rank.hpp"
 #include "estimator/search/ties.hpp"
+#include "estimator/step/step_sensitivity.hpp"
 
 namespace ddl {
 namespace {
@@ -425,14 +426,29 @@ std::vector<NamedFamily> pure_strategies(const SearchOptions& options) {
   return pure;
 }
 
+/// Returns whether offloading saves enough time: more than a tie, and either more than the predictions err, or only the
+/// plan with offloading can be started. Few runs with offloading are measured.
+bool is_worth_offloading(const Estimator& estimator, const SearchOptions& options, const Estimate& offloading,
+                         const Estimate& other) {
+  const double ratio = other.time.step_time() / offloading.time.step_time();
+  if (ratio <= 1 + options.tie) return false;
+  if (options.errors == nullptr) return true;
+  if (options.is_startable && options.is_startable(offloading) && !options.is_startable(other)) return true;
+  const TimeSensitivity of_offloading = sensitivity(estimator, offloading.plan),
+                        of_other = sensitivity(estimator, other.plan);
+  return ratio * ratio_interval_of(*options.errors, of_offloading, of_other).low > 1;
+}
+
 /// If the best plan spends time to save memory, searches strategies of one axis with the optimizer in host memory. The best
-/// of their plans is added as the first if it is faster by more than a tie: without offloading, a plan is simpler.
+/// of their plans is added as the first if offloading is worth it: without offloading, a plan is simpler.
 void try_offloading(const Estimator& estimator, const SearchOptions& options, SearchResult& result) {
   constexpr int value = static_cast<int>(Offload::optimizer);
   const Estimate& first = result.best.front();
-  // The first plan may be preferred to a faster one, for which there are no measured runs.
+  // The first plan may be preferred to a faster one, for which there are no measured runs. Plans at risk are faster for
+  // another reason: a plan with the optimizer in host memory may fit at their speed.
+  const Verdict verdict = verdict_for(first, options);
   const auto is_faster = [&](const Estimate& each) {
-    return each.time.step_time() * (1 + options.tie) < first.time.step_time();
+    return verdict_for(each, options) == verdict && each.time.step_time() * (1 + options.tie) < first.time.step_time();
   };
   if (std::any_of(result.best.begin(), result.best.end(), is_faster)) return;
   const auto& admitted = options.admitted[static_cast<std::size_t>(PlanChoice::offload)];
@@ -453,8 +469,8 @@ void try_offloading(const Estimator& estimator, const SearchOptions& options, Se
   result.pruned += found.pruned;
   result.estimated += found.estimated;
   result.feasible += found.feasible;
-  if (found.best.empty() || verdict_for(found.best.front(), options) > verdict_for(first, options)) return;
-  if (found.best.front().time.step_time() * (1 + options.tie) >= first.time.step_time()) return;
+  if (found.best.empty() || verdict_for(found.best.front(), options) > verdict) return;
+  if (!is_worth_offloading(estimator, options, found.best.front(), first)) return;
   result.best.insert(result.best.begin(), std::move(found.best.front()));
   result.fastest = std::move(found.fastest);
 }

@@ -56,7 +56,8 @@ struct SearchOptions {
   bool only_startable = false;  ///< whether only plans that is_startable accepts are searched
   /// Whether choices that use host memory are always searched. Otherwise these choices are searched if no plan fits without
   /// them, or if each plan that may fit is at risk. With `tie`, strategies of one axis are also searched with the optimizer
-  /// in host memory if the best plan recomputes or has several micro-batches. A plan that is faster ranks first.
+  /// in host memory if the best plan recomputes or has several micro-batches. A plan that is faster than predictions err, or
+  /// that alone can be started, ranks first.
   bool offloads = false;
   /// A function that the search calls from time to time with the number of finished plans and the
   /// number of all plans. If the function returns false, the search ends.

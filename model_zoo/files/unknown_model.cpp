@@ -43,15 +43,22 @@ constexpr auto absent_kinds = std::to_array<AbsentKind>({
     {"openvla pi0 gr00t smolvla octo", "models that predict actions of robots are not bundled",
      "paligemma-3b-224, llava-1.5-7b, smolvlm-500m"},
     {"evo hyenadna caduceus", "models of DNA with long convolutions are not bundled", "mamba2-2.7b, lfm2-1.2b"},
-    {"mochi cosmos opensora", "this generator of videos is not bundled",
+    {"mochi cosmos opensora sora skyreels", "this generator of videos is not bundled",
      "wan2.1-1.3b, cogvideox-5b, hunyuan-video, ltx-video"},
-    {"hidream sana auraflow lumina chroma kandinsky hunyuandit", "this generator of images is not bundled",
-     "flux.1-dev, sd3.5-medium, z-image, pixart-sigma-1024"},
+    {"hidream sana auraflow lumina chroma kandinsky hunyuandit hunyuanimage omnigen",
+     "this generator of images is not bundled", "flux.1-dev, sd3.5-medium, z-image, pixart-sigma-1024"},
     {"marian opus prophetnet", "this encoder and decoder is not bundled", "bart-base, t5-base, nllb-200-600m"},
     {"deberta electra albert xlnet longformer bigbird mpnet", "this encoder is not bundled",
      "bert-base, roberta-base, modernbert-base"},
     {"rwkv mamba jamba hyena", "this recurrence is not bundled", "mamba2-2.7b, falcon-h1-7b, qwen3-next-80b-a3b"},
     {"gat gcn graphsage rgat gin", "networks of graphs are not bundled", "schnet, graphcast"},
+    {"yolo yolov rfdetr", "this detector is not bundled", "yolov8n, yolov8m, yolov8x, rt-detr-r50"},
+    {"f5 tts orpheus csm kokoro dia vibevoice musicgen", "models that generate speech or music are not bundled",
+     "whisper-large-v3, llama3.2-3b"},
+    {"canary parakeet", "this recognizer of speech is not bundled",
+     "wav2vec2-conformer-large, whisper-large-v3, wav2vec2-large"},
+    {"chronos timesfm moirai timer tabpfn", "models of time series and tables are not bundled", "t5-base, gpt2"},
+    {"nanogpt nanochat", "the scripts of nanoGPT train a GPT-2", "gpt2, gpt2-xl"},
     {"ncf deepfm sasrec hstu bert4rec", "this recommender is not bundled", "dlrm, dlrm-v2"},
 });
 
@@ -61,7 +68,8 @@ bool is_weights_file(std::string_view name) {
   return std::any_of(endings.begin(), endings.end(), [name](std::string_view each) { return name.ends_with(each); });
 }
 
-/// Returns the kind of a network that no bundled model is like, by the words of its name, without digits behind them.
+/// Returns the kind of a network that no bundled model is like, by the words of its name, also without digits and what
+/// follows them.
 const AbsentKind* absent_kind_of(std::string_view name) {
   std::set<std::string> words;
   std::string word;
@@ -71,8 +79,8 @@ const AbsentKind* absent_kind_of(std::string_view name) {
       continue;
     }
     words.insert(word);
-    word.erase(word.find_last_not_of("0123456789") + 1);
-    words.insert(std::exchange(word, {}));
+    words.insert(word.substr(0, word.find_first_of("0123456789")));
+    word.clear();
   }
   for (const AbsentKind& kind : absent_kinds) {
     for (std::size_t at = 0; at < kind.words.size();) {

@@ -309,22 +309,31 @@ class Attention final : public Operation {
   }
 
  private:
-  /// Returns the kernels of attention in a context split. The keys and values of each rank are a separate kernel. Further
-  /// kernels add up the results in fp32: outputs, weighted by the sums of their softmaxes, and gradients [NVIDIA,
-  /// Transformer Engine, transformer_engine/pytorch/attention.py, AttnFuncWithCPAndKVP2P]. work() does not include the
-  /// further kernels.
+  /// Returns the kernels of attention in a context split. The keys and values of each rank are a separate kernel, or the
+  /// kernels of written scores. Further kernels add up the results in fp32: outputs, weighted by the sums of their
+  /// softmaxes, and gradients [NVIDIA, Transformer Engine, transformer_engine/pytorch/attention.py, AttnFuncWithCPAndKVP2P].
+  /// work() does not include the further kernels.
   [[nodiscard]] std::vector<Work> in_steps(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const {
     const double steps = real(s_.contexts);
-    Work one = work(pass, inputs, output);
-    one.flops /= steps;
-    one.activation_items /= steps;
-    one.n /= steps;
+    std::vector<Work> step;
+    if (s_.fused) {
+      Work one = work(pass, inputs, output);
+      one.flops /= steps;
+      one.activation_items /= steps;
+      one.n /= steps;
+      step.push_back(one);
+    } else {
+      // A step has all kernels of written scores, for the keys of one rank.
+      Settings single = s_;
+      single.contexts = 1;
+      step = Attention(single).kernels(pass, inputs, output);
+    }
     const double added = pass == Pass::forward ? items(output) : items(inputs);
     // A sum has two reads and one write of 4 bytes each.
     const Work sum{.flops = 2 * added, .activation_items = 6 * added};
     std::vector<Work> kernels;
     for (std::int64_t i = 0; i < s_.contexts; ++i) {
-      kernels.push_back(one);
+      kernels.insert(kernels.end(), step.begin(), step.end());
       if (i > 0) kernels.push_back(sum);
     }
     return kernels;

@@ -103,7 +103,7 @@ double by_tiles(const KernelShape& shape, const DevicePeaks& peaks, std::span<co
 }
 
 bool has_tiles(const KernelShape& shape, const DevicePeaks& peaks) {
-  return shape.square3_rows > 0 && !peaks.has_matrix_units;
+  return shape.square3_rows > 0 && peaks.has_fast_convolutions;
 }
 
 double time(const KernelShape& shape, const DevicePeaks& peaks, std::span<const double> c) {

@@ -1,5 +1,6 @@
 // Tests offloading to host memory, and the time of the transfers.
 
+#include "estimator/explain/findings.hpp"
 #include "estimator/memory/memory.hpp"
 #include "estimator/memory/unmodeled.hpp"
 #include "estimator/step/estimate.hpp"
@@ -164,6 +165,10 @@ TEST_CASE(
   // The copies overlap with forward and with backward, but kernels of milliseconds hide almost
   // nothing of 224 s in each direction.
   CHECK((off.time.step_time() - on.time.step_time()).value() == Approx(2 * kept / 0.5e6).epsilon(0.001));
+  const std::vector<Finding> findings = findings_of(owned.job, off);
+  REQUIRE_FALSE(findings.empty());
+  CHECK(findings.front().bounds);
+  CHECK(std::holds_alternative<Finding::Activations>(findings.front().facts));
   // With a fast host, the copies are completely hidden.
   Machine fast = with_host();
   fast.host->bandwidth = Bandwidth(1e15);

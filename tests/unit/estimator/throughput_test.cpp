@@ -66,6 +66,19 @@ TEST_CASE("pairs hidden by a causal mask are included, even if the kernel skips 
   CHECK(fused.of({RecomputeModule::core_attn}) == 12 * 2 * 2.0 * 1024 * 1024 * 768);
 }
 
+TEST_CASE("FLOPs that kernels may leave out are those of masked pairs and of windows of 3 × 3 with stride 1") {
+  const Gpt3 gpt3;
+  // Of s² pairs, s (s − 1) / 2 are masked; a pair has 2 h FLOPs in each of two products and three passes.
+  CHECK(gpt3.flops.masked == Approx(3 * 2 * 2 * Gpt3::l * Gpt3::h * Gpt3::s * (Gpt3::s - 1) / 2).epsilon(1e-3));
+  CHECK(gpt3.flops.square3 == 0);
+  const SampleFlops images = flops_of(model_of("{channels: 4, size: 16x16}", R"(  - convolution: {filters: 8, kernel: 1}
+  - convolution: {filters: 8, kernel: 3, padding: same}
+  - convolution: {filters: 8, kernel: 3, stride: 2}
+)"));
+  CHECK(images.masked == 0);
+  CHECK(images.square3 == 3 * 2 * 16 * 16 * 8 * 8 * 9);
+}
+
 TEST_CASE("a window has as many pairs per query as its width") {
   const auto attention = [](const std::string& more) {
     return flops_of(model_of("{tokens: 64}",

@@ -511,6 +511,21 @@ TEST_CASE("attention multiplies each pair of tokens twice") {
   CHECK(kept_of(plain).extra_items == scores);
 }
 
+TEST_CASE("a rank of a context split has the kernels of written scores for the keys of each rank") {
+  const Layer layer = layer_of(sequence, "  - attention: {heads: 4, causal: yes, dropout: 0.1}\n");
+  const std::vector<Work> whole = layer.operation->kernels(Pass::forward, layer.input_shapes, layer.output_shape);
+  std::vector<TensorShape> inputs = layer.input_shapes;
+  TensorShape output = layer.output_shape;
+  inputs.front().extent[0] = output.extent[0] = 8;
+  const std::vector<Work> half = layer.operation->in_contexts(2)->kernels(Pass::forward, inputs, output);
+  // Two steps, and the sum of their outputs.
+  CHECK(half.size() == 2 * whole.size() + 1);
+  double of_whole = 0, of_half = 0;
+  for (const Work& each : whole) of_whole += each.flops;
+  for (const Work& each : half) of_half += each.flops;
+  CHECK(of_half == Approx(of_whole / 2 + 2.0 * 8 * 8));
+}
+
 TEST_CASE("query heads may share keys and values") {
   // There are four query heads and two heads of keys and values: (4 + 2·2)·3 = 24.
   const Layer layer = layer_of(sequence, "  - attention: {heads: 4, kv_heads: 2}\n");
