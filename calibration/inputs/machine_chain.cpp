@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 /// Maximum number of files in a chain of `extends:`.
 constexpr std::size_t max_extending_machines = 8;
 
-constexpr std::array<std::string_view, 5> optional_sections{"topology", "host", "storage", "failures", "price"};
+constexpr std::array<std::string_view, 6> optional_sections{"topology", "host", "storage", "failures", "price", "software"};
 
 bool leaves_out(std::string_view key, const YamlNode& node) {
   return std::find(optional_sections.begin(), optional_sections.end(), key) != optional_sections.end() && says_none(node);

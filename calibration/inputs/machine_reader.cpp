@@ -24,8 +24,10 @@
 #include "calibration/inputs/machine_chain.hpp"
 #include "calibration/inputs/machine_names.hpp"
 #include "calibration/inputs/own_coefficients.hpp"
+#include "calibration/inputs/software_file.hpp"
 #include "core/bundled_yaml.hpp"
 #include "core/source_text.hpp"
+#include "core/suggest.hpp"
 #include "core/yaml_node.hpp"
 #include "estimator/exchanges/group.hpp"
 #include "estimator/exchanges/topology/network.hpp"
@@ -102,6 +104,7 @@ class SheetReader {
     if (const auto storage = files_.find_merged("storage")) read_storage(*storage);
     if (const auto failures = files_.find_merged("failures")) read_failures(*failures);
     if (const auto price = own_price()) read_price(*price);
+    if (const auto software = files_.find_whole("software")) read_software(*software);
     return std::move(sheet_);
   }
 
@@ -140,8 +143,9 @@ class SheetReader {
       const YamlNode& kind = found->node;
       device.is_processor = kind.text() == "processor";
       device.is_tpu = kind.text() == "tpu";
-      if (!device.is_processor && !device.is_tpu && kind.text() != "gpu")
-        kind.fail(fmt::format("unknown kind of device {}", quote(kind.text())), "known: gpu, processor, tpu");
+      device.is_accelerator = kind.text() == "accelerator";
+      if (!device.is_processor && !device.is_tpu && !device.is_accelerator && kind.text() != "gpu")
+        kind.fail(fmt::format("unknown kind of device {}", quote(kind.text())), "known: gpu, accelerator, processor, tpu");
     }
     if (const auto noun = node.find_next_to("name", "noun")) device.noun = noun->node.name();
     if (const auto names = node.find_next_to("name", "profile_names")) {
@@ -545,6 +549,16 @@ class SheetReader {
     machine.price_per_gpu_hour = price->of_node ? price->per_hour / machine.devices_per_node() : price->per_hour;
     machine.rents_nodes = price->of_node;
     machine.currency = price->currency;
+  }
+
+  void read_software(const SourcedPart& entry) {
+    const YamlNode value = number(entry, "software");
+    const std::string name = value.name();
+    const std::vector<std::string> known = software_names();
+    if (std::find(known.begin(), known.end(), name) != known.end()) return;
+    const std::string hint = suggest(name, known);
+    value.fail(fmt::format("unknown software {}", quote(name)),
+               hint.empty() ? "'ddl-oracle software list' lists the names" : hint);
   }
 
   MachineChain files_;

@@ -66,6 +66,7 @@ std::string device_lines(const MachineSheet& sheet, SourceKeys& sources) {
   std::string lines = fmt::format("  name: {}\n", yaml_scalar(device.name));
   if (device.is_processor) lines += "  kind: processor\n";
   if (device.is_tpu) lines += "  kind: tpu\n";
+  if (device.is_accelerator) lines += "  kind: accelerator\n";
   if (!device.noun.empty()) lines += fmt::format("  noun: {}\n", yaml_scalar(device.noun));
   if (!device.profile_names.empty()) {
     std::vector<std::string> names;
@@ -178,8 +179,10 @@ std::string machine_text(const MachineSheet& sheet) {
     const std::string lines = lines_below(sheet, fmt::format("{}.", section), "  ", sources);
     if (!lines.empty()) sections += fmt::format("\n{}:\n{}", section, lines);
   }
-  if (const SourcedNumber* const price = find_number(sheet, "price")) {
-    sections += fmt::format("\nprice: {}\n", sources.pair(*price));
+  for (const std::string_view key : {"price", "software"}) {
+    if (const SourcedNumber* const value = find_number(sheet, key)) {
+      sections += fmt::format("\n{}: {}\n", key, sources.pair(*value));
+    }
   }
   return fmt::format("format: 1\nmachine: {}\ndescription: {}\n\nsources:\n{}{}", yaml_scalar(machine.name),
                      yaml_scalar(machine.description), sources.lines(), sections);

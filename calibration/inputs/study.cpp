@@ -259,8 +259,12 @@ SoftwareFile software_of(const StudySpec& spec, const Coefficients& coefficients
   // If the measured runs used a bundled software, the settings of this software are returned. If
   // they used another software, only the launch overhead of the machine's usual software is returned.
   const std::string& measured = coefficients.software.name;
+  const auto suits = [&](const SoftwareFile& software) {
+    return !sequences || !software.settings.flag("images_only").value_or(false);
+  };
   const std::string of_machine = machine_software(spec.machine);
   SoftwareFile usual = load_software(of_machine.empty() ? std::string(usual_software) : of_machine);
+  if (!suits(usual)) usual = load_software(std::string(usual_software));
   if (measured.empty() || measured == unnamed_software) return usual;
   std::string nearest;
   for (const std::string& name : software_names()) {
@@ -268,7 +272,7 @@ SoftwareFile software_of(const StudySpec& spec, const Coefficients& coefficients
   }
   if (!nearest.empty()) {
     SoftwareFile own = load_software(nearest);
-    return sequences && own.settings.flag("images_only").value_or(false) ? usual : own;
+    return suits(own) ? own : usual;
   }
   SoftwareFile host;
   if (const SettingValue* const launch = usual.settings.find("launch_overhead"))

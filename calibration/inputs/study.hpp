@@ -31,7 +31,7 @@ struct StudySpec {
   /// bundled machine, or the coefficients that belong to a machine file (own_coefficients).
   std::string coefficients;
   /// software: a file, a bundled name, or `none`. If empty: the software of the coefficients' runs,
-  /// otherwise usual_software.
+  /// otherwise that of the machine (machine_software), otherwise usual_software.
   std::string software;
   std::optional<Precision>
       precision;  ///< unset: the precision of the model's profile, else mixed precision for sequences, else tf32, else fp32

@@ -55,8 +55,8 @@ class RowMaker {
     row.known = known_;
     row.time = *details.sensitivity;
     row.precision = run.precision.value_or(Precision::fp32);
-    row.is_first = run.first_predicted && known_ == KnownKernels::all && software.empty();
-    row.first_log_ratio = row.is_first ? std::log(run.value / *run.first_predicted) : row.log_ratio;
+    const bool is_first = run.first_predicted && known_ == KnownKernels::all && software.empty();
+    row.first_log_ratio = is_first ? std::log(run.value / *run.first_predicted) : row.log_ratio;
     return row;
   }
 

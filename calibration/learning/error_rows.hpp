@@ -27,7 +27,6 @@ struct ErrorRow {
   /// ln(measured / predicted) before the run was known (MeasuredRun::first_predicted). Equals log_ratio for other runs, and
   /// unless all kernel data are known.
   double first_log_ratio = 0;
-  bool is_first = false;  ///< whether `first_log_ratio` is that of a prediction before the run was known
   KnownKernels known = KnownKernels::all;
   TimeSensitivity time;
   /// The software that ran, if settings of another software predict the run (stand_in_rows). TimeSensitivity::software is

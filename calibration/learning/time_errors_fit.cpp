@@ -350,18 +350,6 @@ std::map<std::string, std::vector<const ErrorRow*>> rows_of_groups(std::span<con
   return groups;
 }
 
-using RowsOfSets = std::map<std::string, std::vector<const ErrorRow*>>;
-
-/// The rows that were predicted before their runs were known; all rows if there are none.
-RowsOfSets predicted_before(const RowsOfSets& sets) {
-  RowsOfSets before;
-  for (const auto& [set, rows] : sets) {
-    for (const ErrorRow* row : rows)
-      if (row->is_first) before[set].push_back(row);
-  }
-  return before.empty() ? sets : before;
-}
-
 }  // namespace
 
 TimeErrorsFile fit_time_errors(std::span<const ErrorRow> rows, std::span<const ErrorRow> stand_ins,
@@ -390,22 +378,21 @@ TimeErrorsFile fit_time_errors(std::span<const ErrorRow> rows, std::span<const E
   TimeErrorsFile result;
   result.errors = all.errors;
 
-  RowsOfSets sets;
+  std::map<std::string, std::vector<const ErrorRow*>> sets;
   for (const ErrorRow& row : rows) {
     if (row.known == KnownKernels::all) sets[row.set].push_back(&row);
   }
   std::map<std::string, TimeErrors> without;
   for (const auto& [set, own] : sets)
     without[set] = sets.size() > 1 ? fit({HeldOut::set, set}, all, next_step).errors : result.errors;
-  const RowsOfSets before = predicted_before(sets);
   const auto mean_held = [&](double by) {
     double sum = 0;
-    for (const auto& [set, own] : before) {
+    for (const auto& [set, own] : sets) {
       TimeErrors wider = without[set];
       widen(wider, by);
       sum += held_of(wider, own, &ErrorRow::first_log_ratio);
     }
-    return sum / static_cast<double>(before.size());
+    return sum / static_cast<double>(sets.size());
   };
   result.widened = least_that_holds(0.5, 5, mean_held);
   widen(result.errors, result.widened);

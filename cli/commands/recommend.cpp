@@ -268,8 +268,7 @@ std::shared_ptr<RecommendAnswer> answer_like(const RecommendOptions& options, co
   add_intervals(configured.estimate, *answer->study, *answer->estimator);
   refuse_impossible(configured, answer->study->model());
   if (const Estimate* best = answer->best())
-    configured.changes =
-        changes_to(*best, configured, blocks_of(answer->study->model()), options.study, options.plan, is_given);
+    configured.changes = changes_to(*best, configured, answer->study->model().blocks, options.study, options.plan, is_given);
   remove_said(answer->defaults, asked.said);
   std::vector<std::string>& warnings = configured.configuration.warnings;
   warnings.insert(warnings.end(), asked.warnings.begin(), asked.warnings.end());

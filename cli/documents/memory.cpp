@@ -22,6 +22,12 @@ std::string layer_name(int layer, const Model& model) {
   return layer < 0 ? std::string() : model.layers[static_cast<std::size_t>(layer)].name;
 }
 
+/// Names what memory of an item is for: its layer, or whole gradients, which belong to no layer.
+std::string owner_name(const LiveMemory& live, StepPhase phase, const Model& model) {
+  const bool is_whole = live.layer < 0 && live.item == MemoryItem::gradients && phase != StepPhase::update;
+  return is_whole ? "all layers, beyond shards" : layer_name(live.layer, model);
+}
+
 }  // namespace
 
 std::string moment_text(StepPhase phase, int layer, const Model& model) {
@@ -142,7 +148,8 @@ void add_timeline(Document& document, const MemoryTimeline& timeline, const Mode
       rest += live.bytes;
       continue;
     }
-    table.add({std::string(to_string(live.item)), layer_name(live.layer, model), humanize(live.bytes), share(live.bytes)});
+    table.add({std::string(to_string(live.item)), owner_name(live, timeline.peak_phase, model), humanize(live.bytes),
+               share(live.bytes)});
   }
   const std::size_t more = timeline.live_at_peak.size() - std::min(timeline.live_at_peak.size(), rows_of_text);
   table.add({"other", more > 0 ? fmt::format("{} more, and rounding", more) : "rounding", humanize(rest), share(rest)});

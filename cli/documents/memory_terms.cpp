@@ -10,6 +10,7 @@
 #include "cli/report/fields.hpp"
 #include "cli/report/figures.hpp"
 #include "core/units.hpp"
+#include "estimator/exchanges/gradient_exchange.hpp"
 #include "estimator/memory/unmodeled.hpp"
 #include "estimator/schedules/schedule.hpp"
 
@@ -125,7 +126,21 @@ class TermsMaker {
   }
   [[nodiscard]] Bytes gathered_more() const { return most_gathered(Estimator(study_.job()).stage(plan_, stage_)); }
 
+  /// Whole gradients of several micro-batches, of which the rank's shards are a part, if they exist at the peak.
+  [[nodiscard]] Bytes summed_gradients() const {
+    const Bytes whole(counts_.trained * computed_gradient_bytes(plan_, study_.assumptions()));
+    const bool sums = sums_whole(plan_, study_.assumptions()) && !holds_whole(plan_, study_.assumptions());
+    return sums && memory_.gradients > whole - nothing ? whole : Bytes{};
+  }
+
   void gradients() {
+    if (const Bytes whole = summed_gradients(); whole > Bytes{}) {
+      add(MemoryItem::gradients,
+          fmt::format("whole gradients until the last micro-batch: {} × {}", parameters_text(counts_.trained),
+                      bytes_each(computed_gradient_bytes(plan_, study_.assumptions()))),
+          whole);
+      return add_rest(MemoryItem::gradients, "those of the current layers of backward");
+    }
     if (has_whole_gradients(plan_, study_.assumptions())) {
       add_sharded(MemoryItem::gradients, counts_.trained, counts_.largest_trained, each_.gradient,
                   plan_.zero_stage >= 2 && !each_.is_whole);

@@ -142,24 +142,24 @@ Table plans_table(const Outcomes& outcomes, const Labels& labels) {
   return table;
 }
 
-/// Names the year of each machine's price, if costs are compared that are based on prices of different years, or on prices
-/// of the user and of machine files; else empty.
-std::string price_years_text(const Outcomes& outcomes) {
-  std::map<std::string, std::string> years;
+/// Says where the price of each machine is from, if costs are compared that are based on prices of different years, or on
+/// prices of the user and of machine files; else empty.
+std::string price_origins_text(const Outcomes& outcomes) {
+  std::map<std::string, std::string> origins;
   std::set<std::string> different;
   for (const StudyOutcome& each : outcomes) {
     if (!each.best || !cost_of(each)) continue;
-    const std::string year = has_own_price(*each.study) ? "--price" : price_year(*each.study);
-    if (year.empty()) continue;
-    years.emplace(each.study->machine().name, year);
-    different.insert(year);
+    const bool is_own = has_own_price(*each.study);
+    const std::string year = is_own ? std::string() : price_year(*each.study);
+    if (!is_own && year.empty()) continue;
+    const std::string origin = is_own ? "yours (--price)" : "list price of " + year;
+    origins.emplace(each.study->machine().name, origin);
+    different.insert(origin);
   }
   if (different.size() < 2) return {};
   std::vector<std::string> parts;
-  for (const auto& [machine, year] : years) parts.push_back(fmt::format("{} {}", machine, year));
-  return fmt::format("prices are {}: {}",
-                     different.contains("--price") ? "yours (--price), or list prices of a year" : "of different years",
-                     fmt::join(parts, ", "));
+  for (const auto& [machine, origin] : origins) parts.push_back(fmt::format("{} {}", machine, origin));
+  return fmt::format("prices: {}", fmt::join(parts, "; "));
 }
 
 /// Names the machines without a price, if other costs are compared; else empty.
@@ -349,7 +349,7 @@ Document document_of(const Outcomes& exact, bool drawn = false) {
   if (drawn && std::ranges::any_of(outcomes, [](const StudyOutcome& each) { return each.best.has_value(); }))
     document.add(bars_of(outcomes, labels));
   if (const std::string prices = missing_prices_text(outcomes); !prices.empty()) document.line(prices, 2);
-  if (const std::string years = price_years_text(outcomes); !years.empty()) document.line(years, 2);
+  if (const std::string origins = price_origins_text(outcomes); !origins.empty()) document.line(origins, 2);
   for (const StudyOutcome& each : outcomes) {
     if (each.study) document.line(fmt::format("{}: kernel times: {}", labels.of(each), kernel_times_text(*each.study)), 2);
   }

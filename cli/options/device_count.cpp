@@ -1,6 +1,5 @@
 #include "cli/options/device_count.hpp"
 
-#include <algorithm>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -11,6 +10,7 @@
 #include "calibration/inputs/machine_reader.hpp"
 #include "cli/report/figures.hpp"
 #include "core/error.hpp"
+#include "core/find.hpp"
 
 namespace ddl {
 namespace {
@@ -36,9 +36,7 @@ std::string larger_machine(const Machine& machine, std::int64_t gpus) {
 
 void refuse_more_than(const Machine& machine, std::int64_t gpus) {
   if (gpus <= machine.devices()) return;
-  const std::vector<std::string> bundled = machine_names();
-  const bool can_grow =
-      !machine.device.is_processor && std::find(bundled.begin(), bundled.end(), machine.name) != bundled.end();
+  const bool can_grow = !machine.device.is_processor && contains(machine_names(), machine.name);
   const std::int64_t per_node = machine.devices_per_node(), nodes = (gpus + per_node - 1) / per_node;
   // Only a machine of one node needs the bandwidth of a network.
   const bool has_network = machine.devices() > per_node;

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "calibration/inputs/machine_software.hpp"
 #include "calibration/inputs/own_coefficients.hpp"
 #include "cli/options/study_options.hpp"
 #include "cli/report/figures.hpp"
@@ -52,6 +53,14 @@ Default allreduce_default(const Software& software) {
   return {"--allreduce", value, alone || hybrid ? "as in the measured software" : "for each message size and layout"};
 }
 
+/// Returns the default of --software: that of the measured runs, of the machine, or the usual one.
+Default software_default(const Study& study) {
+  const std::string& name = study.software().name;
+  const std::string& used = study.coefficients().software.name;
+  if (used != name) return {"--software", name.empty() ? used : name, "that of the measured runs"};
+  return {"--software", name, name == machine_software(study.spec().machine) ? "that of the machine" : "default"};
+}
+
 Default overlap_default(const Study& study) {
   const Coefficients& coefficients = study.coefficients();
   const OverlapSlowdown& slowdown = coefficients.overlap;
@@ -100,11 +109,7 @@ std::vector<Default> defaults_of(const Command& command, const StudyOptions& opt
                                                       : "none are bundled for this machine";
     defaults.push_back({"--coefficients", own ? own->path : name.empty() ? "none" : name, why});
   }
-  if (unset("--software") && !options.ideal) {
-    const std::string& name = study.software().name;
-    defaults.push_back({"--software", name.empty() ? study.coefficients().software.name : name,
-                        study.coefficients().software.name != name ? "that of the measured runs" : "default"});
-  }
+  if (unset("--software") && !options.ideal) defaults.push_back(software_default(study));
   if (study.profiles().looked_up && study.kernels().measured() != nullptr) {
     std::string paths;
     for (const FoundProfile& each : study.profiles().profiles) paths += (paths.empty() ? "" : ", ") + each.path;

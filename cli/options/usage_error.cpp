@@ -42,18 +42,15 @@ std::optional<Axis> axis_in(std::string_view word) {
 constexpr std::array<std::string_view, 6> number_formats{"fp32", "tf32", "fp16", "bf16", "fp8", "nvfp4"};
 
 /// Returns a hint for a user who typed a framework's option, or a common word for a concept, in `command`. For example, the
-/// hint for
-/// `--tp` explains how to write degrees, and the hint for `--nodes` says that --gpus counts the
-/// GPUs of all nodes. Empty if no framework has this option, or if `command` has no replacement.
+/// hint for `--tp` explains how to write degrees, and the hint for `--nodes` says that --gpus counts the GPUs of all nodes.
+/// Empty if no framework has this option, or if `command` has no replacement.
 std::string framework_option_hint(const CLI::App& command, std::string_view option) {
   const auto has = [&](std::string_view name) { return command.get_option_no_throw(std::string(name)) != nullptr; };
   const std::string plain = plain_word(option);
-  const auto known = std::find_if(synonyms().begin(), synonyms().end(), [&](const Synonym& each) {
-    return each.word == plain && has("--" + std::string(each.option));
-  });
-  if (option.starts_with("--") && known != synonyms().end()) return std::string(known->hint);
-  if (has("--precision") && std::ranges::find(number_formats, plain) != number_formats.end())
-    return fmt::format("write --precision {}", plain);
+  const auto* const known = find_where(
+      synonyms(), [&](const Synonym& each) { return each.word == plain && has("--" + std::string(each.option)); });
+  if (option.starts_with("--") && known != nullptr) return std::string(known->hint);
+  if (has("--precision") && contains(number_formats, plain)) return fmt::format("write --precision {}", plain);
   // `--data` is probably an abbreviation of --dataset, not a degree.
   if (!option.starts_with("--") || option == "--data" || !has("--degrees")) return {};
   const std::optional<Axis> axis = axis_in(plain);

@@ -16,7 +16,7 @@ std::size_t display_width(std::string_view text) {
 
 std::string_view device_noun(const Device& device) {
   if (!device.noun.empty()) return device.noun;
-  return device.is_processor ? "processor" : device.is_tpu ? "TPU" : "GPU";
+  return device.is_processor ? "processor" : device.is_tpu ? "TPU" : device.is_accelerator ? "accelerator" : "GPU";
 }
 
 std::string count_text(std::int64_t count, std::string_view thing) {

@@ -108,10 +108,11 @@ enum class ConfigField {
   loss,            ///< implementation of cross entropy
   pure,            ///< yes: weights, gradients and optimizer state are in half precision
   optimizer,
-  momentum,   ///< the momentum of SGD
-  overlap,    ///< yes or no: the gradient exchange is overlapped
-  compiled,   ///< yes or no: the model is compiled
-  allocator,  ///< options of PyTorch's allocator, separated by commas
+  momentum,    ///< the momentum of SGD
+  overlap,     ///< yes or no: the gradient exchange is overlapped
+  syncs_each,  ///< yes or no: gradients are exchanged after each micro-batch
+  compiled,    ///< yes or no: the model is compiled
+  allocator,   ///< options of PyTorch's allocator, separated by commas
   distributed_type,
   // Further configuration files.
   deepspeed_file,

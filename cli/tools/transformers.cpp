@@ -57,6 +57,8 @@ constexpr auto arguments = std::to_array<ArgumentRow>({
     // Keys of `fsdp_config` [huggingface/transformers, src/transformers/training_args.py].
     listed({"--fsdp_config.activation_checkpointing", PlanChoice::recompute, "full", recomputed}),
     listed({"--fsdp_config.reshard_after_forward", ConfigField::reshards, "", common::flags}),
+    only_read(
+        {"--accelerator_config.gradient_accumulation_kwargs.sync_each_batch", ConfigField::syncs_each, "", common::flags}),
     {"--use_peft|--use_lora|--lora_enable", ConfigField::adapter, "lora", adapters},
     {"--use_qlora", ConfigField::base, "nf4", four_bits},
     {"--lora_r|--lora_rank|--lora_dim|--use_llm_lora", ConfigField::adapter_rank},

@@ -251,7 +251,7 @@ struct Assumptions {
   /// accumulate].
   bool accumulates_whole = false;
   /// Whether the outputs of experts are converted to fp32 before they are multiplied by the router's weights [torchtitan,
-  /// torchtitan/models/moe/moe.py, MoE.forward].
+  /// torchtitan/models/moe/moe.py, MoE.forward]. This adds memory. The time of the conversions is not counted.
   bool wide_combine = false;
   /// Whether tokens travel to experts, and gradients of the experts' outputs back to them, in 8 bits with a scale of 4 bytes
   /// for 128 elements [DeepSeek-AI, "DeepSeek-V3 technical report", arXiv 2412.19437, section 3.3.3]. The outputs of
@@ -272,6 +272,9 @@ struct Assumptions {
   bool copies_gradients = false;
   std::optional<GradientSums> gradient_sums;  ///< unset: the precision in which gradients are stored
   CrossEntropy cross_entropy = CrossEntropy::operators;
+  /// Whether `operators` of cross entropy run on parts of the vocabulary with tensor parallelism, and keep one fp32 tensor
+  /// more [PyTorch, torch/distributed/tensor/parallel/loss.py, loss_parallel].
+  bool loss_parallel = false;
   MemoryFormat memory_format = MemoryFormat::channels_last;
   Fusing fusing = Fusing::none;
   CompositeKernels composites = CompositeKernels::fused;

@@ -26,6 +26,9 @@ struct Device {
   bool is_processor = false;
   /// Whether the device is a TPU, which has neither CUDA's context nor NCCL.
   bool is_tpu = false;
+  /// Whether the device is another accelerator than a GPU or a TPU, such as an NPU: it multiplies in matrix units in every
+  /// precision.
+  bool is_accelerator = false;
   /// CUDA compute capability, such as 8.0; unset if the datasheet does not give it.
   std::optional<double> compute_capability{};
   /// Peak rate per precision, of matrix units if they support the precision; unset if the device does not support it.

@@ -28,9 +28,9 @@ constexpr double cudnn_to_flash4_forward = 1.3, cudnn_to_flash4_backward = 1.25;
 constexpr double products_of_full_precision = 3;
 // Inferred from a ViT with 4,096 tokens on an A100, in fp32 and in tf32 (set sc23-vit).
 constexpr double memory_efficient_to_flash2 = 1.4;
-// In half precision, measured on A100 with heads of 128. Forward: 108 TFLOP/s (facebookresearch/xformers#712 and #389), and
-// 225 with FlashAttention-2 (#924). Backward: 75.5 TFLOP/s (#587), and about 185 with FlashAttention-2 [figures of
-// Dao-AILab/flash-attention, as above].
+// In half precision, measured on A100 with heads of 128; assumed elsewhere. Forward: 108 TFLOP/s
+// (facebookresearch/xformers#712 and #389), and 225 with FlashAttention-2 (#924). Backward: 75.5 TFLOP/s (#587), and about
+// 185 with FlashAttention-2 [figures of Dao-AILab/flash-attention, as above].
 constexpr double half_efficient_to_flash2_forward = 2.1, half_efficient_to_flash2_backward = 2.4;
 
 /// Returns the kernels that run on a device where `asked` are asked for. PyTorch runs cuDNN's on compute capability 10
@@ -118,10 +118,9 @@ bool splits_full_precision(std::optional<AttentionKernels> kernels, const Device
 }
 
 std::optional<AttentionKernels> kernels_with_mask(std::optional<AttentionKernels> asked, const Device& device) {
-  if (!asked || asked == AttentionKernels::cudnn) return asked;
+  if (asked != AttentionKernels::sdpa) return asked;
   const double capability = device.compute_capability.value_or(0);
-  const bool has_cudnn = asked == AttentionKernels::sdpa && capability >= 10 && capability < 11;
-  return has_cudnn ? AttentionKernels::cudnn : AttentionKernels::efficient;
+  return capability >= 10 && capability < 11 ? AttentionKernels::cudnn : AttentionKernels::efficient;
 }
 
 double attention_factor(std::optional<AttentionKernels> asked, const Device& device, Pass pass, Precision precision) {
@@ -193,13 +192,21 @@ std::vector<Work> with_wide_softmax(std::vector<Work> kernels, Pass pass, bool i
   if (softmax == kernels.end() || std::none_of(kernels.begin(), kernels.end(), is_of(KernelKind::matrix_product)))
     return kernels;
   const double more = wide / 2 - 1;  // items that an item in fp32 takes in addition to its own
-  // Forward reads and writes each score. Backward reads two tensors and writes one.
+  // Forward reads and writes each score. Backward reads two tensors and writes one. All steps have as many scores.
   const double scores = softmax->activation_items / (pass == Pass::forward ? 2 : 3);
-  softmax->activation_items += (pass == Pass::forward ? 1 : 2) * more * scores;
-  // Dropout reads and writes each score, and reads or writes a mask of one byte.
-  for (Work& work : kernels)
-    if (is_autocast && work.kernel_kind() == KernelKind::dropout) work.activation_items += 2 * more * scores;
-  kernels.push_back({.activation_items = (2 + more) * scores, .is_separate = true, .kind = KernelKind::elementwise});
+  const Work converted{.activation_items = (2 + more) * scores, .is_separate = true, .kind = KernelKind::elementwise};
+  std::size_t steps = 0;
+  for (Work& work : kernels) {
+    const KernelKind kind = work.kernel_kind();
+    if (kind == KernelKind::softmax) {
+      work.activation_items += (pass == Pass::forward ? 1 : 2) * more * scores;
+      ++steps;
+    } else if (is_autocast && kind == KernelKind::dropout) {
+      // Dropout reads and writes each score, and reads or writes a mask of one byte.
+      work.activation_items += 2 * more * scores;
+    }
+  }
+  kernels.insert(kernels.end(), steps, converted);
   return kernels;
 }
 

@@ -27,8 +27,9 @@ namespace ddl {
 [[nodiscard]] double attention_factor(std::optional<AttentionKernels> asked, const Device& device, Pass pass,
                                       Precision precision);
 
-/// Returns the kernels that run if attention reads a mask. FlashAttention takes none, cuDNN's and the memory-efficient
-/// kernels do [PyTorch, aten/src/ATen/native/transformers/cuda/sdp_utils.cpp: check_for_attn_mask, check_attn_mask_shape].
+/// Returns the kernels that run if attention reads a mask. PyTorch runs no FlashAttention then, but cuDNN's or the
+/// memory-efficient kernels [PyTorch, aten/src/ATen/native/transformers/cuda/sdp_utils.cpp: check_for_attn_mask,
+/// check_attn_mask_shape]. All other software is assumed to keep its kernels, and to compute hidden scores as well.
 [[nodiscard]] std::optional<AttentionKernels> kernels_with_mask(std::optional<AttentionKernels> asked, const Device& device);
 
 /// Returns whether the fused kernel of attention in fp32 and tf32 computes each product as three products in tf32.
@@ -73,7 +74,7 @@ namespace ddl {
 /// another kernel converts the result for the next product. Backward converts the gradient of the result to fp32, and the
 /// softmax reads this gradient and its output in fp32 [PyTorch, aten/src/ATen/autocast_mode.h, AT_FORALL_FP32_SET_OPT_DTYPE,
 /// and aten/src/ATen/native/cuda/SoftMax.cu, half_to_float]. Items of `kernels` are in half precision. An operation without
-/// a softmax between products has the same kernels as before.
+/// a softmax between products has the same kernels as before. A context split has a softmax for each step.
 [[nodiscard]] std::vector<Work> with_wide_softmax(std::vector<Work> kernels, Pass pass, bool is_autocast);
 
 /// Returns the kernels of a pass where layer norms, softmaxes and dropouts are not kernels of their own (CompositeKernels::

@@ -192,9 +192,11 @@ DevicePeaks device_peaks(const Device& device, Precision precision) {
   const FlopRate vector = device.peak_at(Precision::fp32).value_or(any);
   const bool has_matrix_units = runs_on_matrix_units(device, precision);
   const FlopRate own = device.peak_at(precision).value_or(vector);
-  // Devices other than GPUs multiply in matrix units in every precision, and no Winograd convolutions of theirs are known.
-  // They feed these units from memories of their own [Jouppi et al., "In-datacenter performance analysis of a tensor
-  // processing unit", ISCA 2017; Liao et al., "Ascend", HPCA 2021]. Their vector rate gives no clock.
+  // TPUs and accelerators multiply in matrix units in every precision, and feed these units from memories of their own
+  // [Jouppi et al., "In-datacenter performance analysis of a tensor processing unit", ISCA 2017; Liao et al., "Ascend", HPCA
+  // 2021]. No Winograd convolutions of theirs are known.
+  const bool is_of_matrix_units = device.is_tpu || device.is_accelerator;
+  // The vector rate of a device without known multiprocessors gives no clock.
   const bool has_lanes = device.compute_capability || device.multiprocessors;
   return {.flop_rate = (has_matrix_units ? own : min(own, vector)).value(),
           .vector_flop_rate = vector.value(),
@@ -202,7 +204,7 @@ DevicePeaks device_peaks(const Device& device, Precision precision) {
           .multiprocessors = static_cast<double>(device.multiprocessors.value_or(0)),
           .cycle_rate = has_lanes ? vector.value() / (2 * lanes(device)) : DevicePeaks{}.cycle_rate,
           .has_matrix_units = has_matrix_units,
-          .has_fast_convolutions = !has_matrix_units && (has_lanes || device.is_processor)};
+          .has_fast_convolutions = !has_matrix_units && !is_of_matrix_units};
 }
 
 KernelModel::KernelModel(const Device& device, Precision precision, const Assumptions& assumptions, Conditions conditions,

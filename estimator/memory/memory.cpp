@@ -216,6 +216,11 @@ bool has_whole_gradients(const Plan& plan, const Assumptions& assumptions) {
   return plan.micro_batches > 1 || plan.mesh[Axis::pipeline] > 1 || one_buffer || assumptions.older_framework;
 }
 
+double computed_gradient_bytes(const Plan& plan, const Assumptions& assumptions) {
+  const bool sums = is_mixed(plan.precision) && assumptions.mixed_precision == MixedPrecision::accumulated;
+  return sums ? 2 : parameter_bytes(plan.optimizer, plan.precision, assumptions.mixed_precision).gradient;
+}
+
 double update_scratch_bytes(const Plan& plan, const Assumptions& assumptions) {
   const bool for_each = plan.optimizer == Optimizer::adam || plan.optimizer == Optimizer::adamw;
   const bool is_one_by_one =

@@ -128,6 +128,8 @@ struct ParameterCounts {
 /// accumulates into gradients more than once, if gradients lie in one buffer, or if the framework
 /// keeps them. Otherwise backward allocates gradients one after the other.
 [[nodiscard]] bool has_whole_gradients(const Plan& plan, const Assumptions& assumptions);
+/// Returns the bytes of a gradient as backward computes it, before ranks add it to a sum in another precision.
+[[nodiscard]] double computed_gradient_bytes(const Plan& plan, const Assumptions& assumptions);
 /// Returns the bytes of temporaries per parameter that the update holds for all parameters at once. PyTorch's optimizers run
 /// over lists of tensors (`foreach`) unless they are fused [PyTorch docs, torch.optim.Adam: this takes about as much memory
 /// as the parameters]. The result is 0 if the user sets a fused update or an update tensor by tensor.

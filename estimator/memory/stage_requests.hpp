@@ -45,10 +45,7 @@ class StageRequests {
         is_narrow_(kept_rules_.form == KeptForm::narrow || kept_rules_.form == KeptForm::stored),
         whole_gradients_(has_whole_gradients(plan_, job_.assumptions)),
         moves_gradients_(moves_gradients(plan_, job_.assumptions)) {
-    const MixedPrecision mixed = job_.assumptions.mixed_precision;
-    // Backward computes these gradients in half precision. They are then added to the accumulated gradients.
-    const bool sums = is_mixed(plan_.precision) && mixed == MixedPrecision::accumulated;
-    gradient_bytes_ = sums ? 2 : parameter_bytes(plan_.optimizer, plan_.precision, mixed).gradient;
+    gradient_bytes_ = computed_gradient_bytes(plan_, job_.assumptions);
     shard_bytes_ =
         job_.assumptions.gathers_units ? parameter_bytes(facts_, plan_, job_.assumptions).gradient : gradient_bytes_;
     parameters_ = stage_parameters(stage);

@@ -1,6 +1,7 @@
 #include "estimator/search/degrees.hpp"
 
 #include <algorithm>
+#include <ranges>
 
 #include "estimator/strategies/spatial.hpp"
 
@@ -16,6 +17,16 @@ std::vector<std::int64_t> divisors(std::int64_t number) {
   low.insert(low.end(), high.rbegin(), high.rend());
   return low;
 }
+
+namespace {
+
+/// Returns the largest divisor of a number that is at most `most`; at least 1.
+std::int64_t largest_divisor(std::int64_t number, std::int64_t most) {
+  while (most > 1 && number % most != 0) --most;
+  return std::max<std::int64_t>(most, 1);
+}
+
+}  // namespace
 
 std::vector<Mesh> neighbors_of(const Mesh& mesh) {
   std::vector<Mesh> found;
@@ -36,11 +47,15 @@ std::vector<Mesh> neighbors_of(const Mesh& mesh) {
 }
 
 std::vector<Mesh> usual_meshes(const SearchOptions& options, const ModelFacts& facts, const Machine& machine) {
-  const std::int64_t node = std::max(1, machine.devices_per_node());
+  // Layers are commonly split among at most the eight GPUs of a node [Nar21]. The innermost level of other machines joins
+  // more devices: 72 with NVLink, 4,096 in a pod of TPUs.
+  constexpr std::int64_t most_parts = 8;
+  const std::int64_t node = largest_divisor(options.devices, std::min<std::int64_t>(machine.devices_per_node(), most_parts));
+  const std::vector<std::int64_t> degrees = node > 1 ? std::vector<std::int64_t>{node, 1} : std::vector<std::int64_t>{1};
   std::vector<Mesh> meshes;
   for (const std::int64_t stages : {1, 2, 4, 8, 16}) {
-    for (const std::int64_t parts : {std::int64_t{1}, node}) {
-      for (const std::int64_t experts : {node, std::int64_t{1}}) {
+    for (const std::int64_t parts : degrees | std::views::reverse) {
+      for (const std::int64_t experts : degrees) {
         const std::int64_t copies = options.devices / (stages * parts * experts);
         if (copies * stages * parts * experts != options.devices || (experts > 1 && facts.experts == 0)) continue;
         Mesh mesh{{Axis::pipeline, static_cast<int>(stages)}, {Axis::tensor, static_cast<int>(parts)}};

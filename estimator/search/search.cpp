@@ -406,10 +406,6 @@ class Search {
   bool has_all_shapes_ = false, has_all_bounds_ = false, stopped_ = false;
 };
 
-}  // namespace
-
-namespace {
-
 bool uses_host(const Plan& plan) {
   return std::any_of(plan_choices().begin(), plan_choices().end(),
                      [&](const PlanChoiceRow& row) { return row.needs_host && row.get(plan) > 0; });

@@ -188,7 +188,7 @@ void add_wide_loss(const ShardContext& context, double widening, ShardMemory& me
       memory.scratch_backward = wide * 2.0;
       // Operators on parts of the vocabulary keep one tensor more: the shifted logits in forward, and a sum in backward
       // [PyTorch, torch/distributed/tensor/parallel/loss.py, _log_softmax, _nll_loss_and_log_softmax_backward].
-      if (context.assumptions.keeps_gathered && context.plan.mesh[Axis::tensor] > 1) {
+      if (context.assumptions.loss_parallel && context.plan.mesh[Axis::tensor] > 1) {
         memory.scratch_forward += wide;
         memory.scratch_backward += wide;
       }

@@ -420,7 +420,6 @@ std::shared_ptr<const Operation> read_attention(const Attributes& attributes) {
   settings.sinks = attributes.find_boolean("sinks").value_or(false);
   settings.soft_cap = attributes.find_boolean("soft_cap").value_or(false);
   settings.padded = attributes.find_boolean("padded").value_or(false);
-  settings.masked = attributes.find_boolean("masked").value_or(false);
   settings.causal = attributes.find_boolean("causal").value_or(false);
   settings.dropout = attributes.find_number("dropout", 0, 1).value_or(0);
   settings.window = attributes.find_integer("window", 0).value_or(0);

@@ -11,11 +11,10 @@ namespace {
 struct Variant {
   std::string_view operation, attribute, name;
 };
-constexpr std::array<Variant, 12> variants{{
+constexpr std::array<Variant, 11> variants{{
     {"class_token", "each", "a class token for each image of a sequence"},
     {"position_embedding", "repeated", "a table of repeated positions"},
     {"attention", "sinks", "attention with sinks"},
-    {"attention", "masked", "fused attention that reads a mask"},
     {"attention", "soft_cap", "attention with capped scores"},
     {"attention", "value_size", "attention whose values have another size than its keys"},
     {"loss", "soft_cap", "a loss with capped outputs"},

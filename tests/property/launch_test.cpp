@@ -276,7 +276,7 @@ TEST_CASE("the changes between two plans turn the file of the first plan into th
   for (const char* model : models) {
     const std::unique_ptr<Study> study = study_of(model, "dgx-h100");
     const Estimator estimator(study->job());
-    const std::int64_t layers = blocks_of(study->model());
+    const std::int64_t layers = study->model().blocks;
     std::map<std::string_view, std::pair<Plan, Configuration>> before;
     for (int i = 0; i < 80; ++i) {
       Plan plan = random_plan_of(random, *study, 16);
@@ -314,7 +314,7 @@ TEST_CASE("a file of accelerate and the arguments of its script read back as the
     // Hybrid shards are distributed over the GPUs of a node.
     const int node = 8 * plan.mesh[Axis::data] / 16;
     if (!estimator.limits(plan).empty() || (plan.shard_group > 0 && (plan.shard_group != node || node == 1))) continue;
-    RunValues values = values_of(plan, accelerate_yaml, blocks_of(study->model()));
+    RunValues values = values_of(plan, accelerate_yaml, study->model().blocks);
     values.set(ConfigField::distributed_type, plan.zero_stage > 1 || random.chance() ? "fsdp" : "megatron");
     values.set(ConfigField::gpus, "16");
     values.set(ConfigField::nodes, "2");

@@ -3,7 +3,6 @@
 #include <string_view>
 #include <utility>
 
-
 #include "calibration/network/benchmarks/readers.hpp"
 
 namespace ddl {

@@ -2,7 +2,6 @@
 #include <string_view>
 #include <utility>
 
-
 #include "calibration/network/benchmarks/nccl_tests.hpp"
 #include "calibration/network/benchmarks/readers.hpp"
 

@@ -116,8 +116,6 @@ struct ConfiguredOptions {
 
 /// Removes the defaults of options that the file sets.
 void remove_said(std::vector<Default>& defaults, const std::vector<std::string>& said);
-/// Returns the number of transformer blocks of a model, which configurations of tools call layers.
-[[nodiscard]] std::int64_t blocks_of(const Model& model);
 inline constexpr const char* like_help =
     "read model, GPUs, batch and plan from a configuration of Megatron-LM, DeepSpeed, torchtitan, NeMo or accelerate, or "
     "from the script that runs it; other options take precedence";

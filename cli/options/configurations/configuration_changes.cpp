@@ -59,8 +59,9 @@ class PlanDifference {
   }
   [[nodiscard]] bool counts(const ArgumentRow& row) const { return row.only_with.empty() || row.only_with == kind_; }
   [[nodiscard]] bool has_row(RunField field) const {
-    return read_.writes(field) ||
-           std::ranges::any_of(format_.rows, [&](const ArgumentRow& row) { return row.field == field && counts(row); });
+    return read_.writes(field) || std::ranges::any_of(format_.rows, [&](const ArgumentRow& row) {
+             return row.field == field && counts(row) && !row.is_only_read;
+           });
   }
 
   /// Whether weights that are kept after forward tell ZeRO-2 from ZeRO-3, as in a file of FSDP2, which names no stage.
@@ -112,7 +113,7 @@ class PlanDifference {
   [[nodiscard]] const ArgumentRow* row_that_says(RunField field) const {
     const ArgumentRow* elsewhere = nullptr;
     for (const ArgumentRow& row : format_.rows) {
-      if (row.field != field || !counts(row) || !said_by(format_, row, after_)) continue;
+      if (row.field != field || row.is_only_read || !counts(row) || !said_by(format_, row, after_)) continue;
       const std::size_t section = row.key.find('.');
       if (section == std::string_view::npos || read_.sections.contains(argument_key(row.key.substr(0, section))))
         return &row;

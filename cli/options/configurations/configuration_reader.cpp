@@ -48,6 +48,9 @@ class ConfigurationReader {
   std::optional<Configuration> read(NotebookTraining training) {
     settings_ = std::move(training.settings);
     if (!training.program.empty()) programs_.push_back(std::move(training.program));
+    if (const auto& four = training.double_quantized) result_.set(ConfigField::base, {.value = "nf4-double", .from = four});
+    result_.refusals = std::move(training.refusals);
+    result_.warnings = std::move(training.warnings);
     return interpret();
   }
 
@@ -476,9 +479,10 @@ class ConfigurationReader {
 
 std::optional<Configuration> recognize_configuration(const std::string& path, const ScriptValues& values) {
   refuse_program(path);
-  if (is_notebook(path))
-    return ConfigurationReader(path, 0, values).read(notebook_training(read_file(path, most_notebook_bytes), path, values));
-  return ConfigurationReader(path, 0, values).read(read_file(path, max_configuration_file_bytes));
+  if (!is_notebook(path)) return ConfigurationReader(path, 0, values).read(read_file(path, max_configuration_file_bytes));
+  NotebookTraining training = notebook_training(read_file(path, most_notebook_bytes), path, values);
+  if (auto read = ConfigurationReader(path, 0, values).read(std::move(training))) return read;
+  throw Error(fmt::format("{} is a notebook that holds no call of a trainer that is read", quote(path)));
 }
 
 Configuration read_configuration(const std::string& path, const ScriptValues& values) {

@@ -105,7 +105,7 @@ class ChoiceReader {
 
   [[nodiscard]] std::int64_t layers() const {
     if (const auto said = read_.number(ConfigField::layers, 1, most_configured)) return *said;
-    return blocks_of(load_model(all_.study.model, all_.study.sequence));
+    return load_model(all_.study.model, all_.study.sequence).blocks;
   }
 
   /// Whether a share of the blocks is recomputed: with selective recomputation, or if one argument gives both.

@@ -154,9 +154,7 @@ class Options {
     if (kind == "megatron") software = "megatron";
     if (kind == "ddp" || kind == "none") software = "pytorch";
     if (read_.format->is_trainer && kind != "deepspeed" && read_.says(PlanChoice::zero)) software = "fsdp";
-    // Trainers of transformers exchange gradients after the last micro-batch [accelerate, accelerator.py, accumulate].
-    if (read_.format->is_trainer && software == "fsdp" && all_.study.settings.find("accumulates_whole") == nullptr)
-      all_.study.settings.set("accumulates_whole", {1, SettingOrigin::job, {}});
+    if (read_.format->is_trainer && software == "fsdp") choose_trainer_of_shards(read_, all_.study);
     if (software == "megatron" && read_.word(ConfigField::overlap) == "yes") software = "megatron-core";
     // Without compilation, torchtitan behaves like plain FSDP.
     if (software == "torchtitan" && read_.word(ConfigField::compiled) != "yes") {
@@ -487,8 +485,6 @@ class Options {
 };
 
 }  // namespace
-
-std::int64_t blocks_of(const Model& model) { return model.blocks; }
 
 void remove_said(std::vector<Default>& defaults, const std::vector<std::string>& said) {
   std::erase_if(defaults, [&](const Default& each) { return contains(said, each.option); });

@@ -8,6 +8,7 @@
 
 #include "cli/options/configurations/adapted_layers.hpp"
 #include "cli/options/configurations/argument_meaning.hpp"
+#include "cli/options/configurations/configured_choices.hpp"
 #include "core/find.hpp"
 #include "core/source_text.hpp"
 #include "model_zoo/files/load_model.hpp"
@@ -205,6 +206,16 @@ void choose_allocator(const Configuration& configuration, StudyOptions& study) {
       configuration.word(ConfigField::allocator).find("expandable_segments:True") != std::string::npos;
   if (is_expandable && !says_setting(study, "expandable_segments"))
     study.settings.set("expandable_segments", {1, SettingOrigin::job, {}});
+}
+
+// [huggingface/accelerate, src/accelerate/accelerator.py, accumulate; src/accelerate/utils/dataclasses.py,
+// GradientAccumulationPlugin, sync_each_batch; huggingface/transformers, models/llama/modeling_llama.py, _tp_plan]
+void choose_trainer_of_shards(const Configuration& configuration, StudyOptions& study) {
+  const auto set = [&](const char* key, double value) {
+    if (study.settings.find(key) == nullptr) study.settings.set(key, {value, SettingOrigin::job, {}});
+  };
+  if (configuration.word(ConfigField::syncs_each) != "yes") set("accumulates_whole", 1);
+  if (configured_degree(configuration, ConfigField::tensor) > 1) set("loss_parallel", 0);
 }
 
 bool has_own_length(const std::string& model, std::int64_t tokens) {

@@ -35,6 +35,9 @@ void refuse_unknown_batch(const Configuration& configuration);
 
 /// Sets what a configuration tells PyTorch's allocator, unless the user's options set it.
 void choose_allocator(const Configuration& configuration, StudyOptions& study);
+/// Sets how trainers of transformers run under FSDP: they exchange gradients after the last micro-batch, unless the file
+/// says otherwise, and compute the loss of whole logits.
+void choose_trainer_of_shards(const Configuration& configuration, StudyOptions& study);
 
 /// Whether a model without other changes than adapters has samples of this length by itself.
 [[nodiscard]] bool has_own_length(const std::string& model, std::int64_t tokens);

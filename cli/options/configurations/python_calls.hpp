@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,7 +14,7 @@ namespace ddl {
 /// An argument of a call in Python: `r=16`. Positional arguments have no name.
 struct PythonArgument {
   std::string name{};
-  std::string text;    ///< the expression
+  std::string text;    ///< the expression; `...` if its brackets are nested too deeply
   std::size_t offset;  ///< of the expression in the program's text
 };
 
@@ -20,22 +22,27 @@ struct PythonArgument {
 struct PythonCall {
   std::string function;  ///< with the names before it: `AutoModelForCausalLM.from_pretrained`
   std::vector<PythonArgument> arguments;
+  bool has_unpacked = false;  ///< has an argument such as `**values`, whose content is not known
 };
 
-/// Returns the calls in a program's text, in their order, also those within arguments of other calls. Strings and comments
-/// are skipped. Of a text with a bracket that is not closed, returns the calls before it.
+/// Returns the calls in a program's text, in their order, also those within arguments of other calls. Strings, comments and
+/// the heads of functions and classes are skipped, and what is nested in more than 32 brackets. Of a text with a call that
+/// is not closed, returns the calls before it.
 [[nodiscard]] std::vector<PythonCall> python_calls(std::string_view text);
 
-/// The names that a program sets once, to a literal.
+/// The names that a program sets to a single literal, and changes nowhere.
 class PythonNames {
  public:
   explicit PythonNames(std::string_view program);
   /// Returns the value of an expression that is a number, a text, True, False, None, a type of torch, or one of these names,
   /// or a list of literals, whose items are separated by spaces. Unset for all others.
   [[nodiscard]] std::optional<std::string> literal(std::string_view expression) const;
+  /// Returns the attributes that the program sets on any object: `x` for `args.x = 1`, but not for `self.x = 1`.
+  [[nodiscard]] const std::set<std::string, std::less<>>& assigned_attributes() const { return attributes_; }
 
  private:
-  std::map<std::string, std::string> values_;  ///< empty for names that are set several times, or in a branch
+  std::map<std::string, std::optional<std::string>, std::less<>> values_;  ///< unset for names without a single literal
+  std::set<std::string, std::less<>> attributes_;
 };
 
 }  // namespace ddl

@@ -269,8 +269,8 @@ class ArgumentsReader {
       }
     }
     if (all.program || prefix.empty()) return all;
-    // A copy of files may run on fewer nodes than the training.
-    if (!command.starts_shell && moves_files(words, options)) return {.command = &command};
+    // A copy of files may run on fewer nodes than the training. `options` is behind the launcher's name.
+    if (!command.starts_shell && moves_files(words, options - 1)) return {.command = &command};
     end_part(words.size());
     // The program's name is unknown, so any word after the launcher may be an argument of the program.
     const bool may_train = prefix != "python:" && !command.starts_shell && options < words.size();
@@ -300,19 +300,18 @@ class ArgumentsReader {
       for (const PlacedText& value : variable->words) {
         for (PlacedText& word : split_words(value)) words.push_back(std::move(word));
       }
-      const auto first = std::ranges::find_if(words, [](const PlacedText& word) { return word.text.starts_with("--"); });
-      if (first == words.end() || seen.contains({first->origin().file, first->origin().offset})) continue;
+      const PlacedText* first = find_where(words, [](const PlacedText& word) { return word.text.starts_with("--"); });
+      if (first == nullptr || seen.contains({first->origin().file, first->origin().offset})) continue;
       for (const PlacedText& word : words) {
         if (word.text.starts_with("--")) seen.insert({word.origin().file, word.origin().offset});
       }
       groups.push_back(std::move(words));
     }
     for (auto group = groups.rbegin(); group != groups.rend(); ++group) {
-      const auto program = std::find_if(group->begin(), group->end(), [](const PlacedText& word) {
-        return word.text.ends_with(".py") && !word.text.starts_with('-');
-      });
-      if (program != group->end()) all_.programs.push_back(*program);
-      if (program != group->end() && other_program(program->text) != nullptr) all_.refused_programs.push_back(*program);
+      const PlacedText* program = find_where(
+          *group, [](const PlacedText& word) { return word.text.ends_with(".py") && !word.text.starts_with('-'); });
+      if (program != nullptr) all_.programs.push_back(*program);
+      if (program != nullptr && other_program(program->text) != nullptr) all_.refused_programs.push_back(*program);
       read_options(*group, 0, "", group->size());
     }
   }
@@ -323,8 +322,8 @@ class ArgumentsReader {
     for (const LaunchedProgram& one : launched) {
       if (!is_other(one)) found[rank_of(one)].push_back(static_cast<std::size_t>(one.command - script_.commands.data()));
     }
-    const auto first = std::ranges::find_if(found, [](const auto& each) { return !each.empty(); });
-    return first == found.end() ? std::vector<std::size_t>() : *first;
+    const auto* first = find_where(found, [](const auto& each) { return !each.empty(); });
+    return first == nullptr ? std::vector<std::size_t>() : *first;
   }
 
   /// Reads the environment variables that give launchers the number of devices, and options to PyTorch's allocator.

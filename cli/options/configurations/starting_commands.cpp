@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "cli/options/configurations/argument_meaning.hpp"
-#include "cli/options/configurations/recognition.hpp"
+#include "core/find.hpp"
 #include "core/words.hpp"
 
 namespace ddl {
@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 22> silent_commands{
     "echo", "printf", "cat", "cd",  "mkdir", "ls",   "set",  "source", "test",  "rm",     "cp",
     "mv",   "sed",    "awk", "git", "pip",   "pip3", "wget", "curl",   "conda", "module", "pkill"};
 
-/// Commands that no program takes as the value of an argument.
+/// Commands that copy or show something, which launchers start on fewer nodes than the training.
 constexpr std::array<std::string_view, 11> moving_commands{"rsync", "cp",  "mv",       "rm",         "mkdir",   "ls",
                                                            "cat",   "tar", "hostname", "nvidia-smi", "rocm-smi"};
 
@@ -41,25 +41,52 @@ bool takes_word(std::string_view command, std::string_view option) {
                                                                                    "--only-group --with-requirements "
                                                                                    "--with-editable --env-file --project "
                                                                                    "--directory --package"}}};
-  const auto* const found =
-      std::ranges::find_if(options, [&](const auto& each) { return each.first == last_step(command); });
-  return found != options.end() && is_word_of(found->second, option);
+  const auto* const found = find_where(options, [&](const auto& each) { return each.first == last_step(command); });
+  return found != nullptr && is_word_of(found->second, option);
+}
+
+/// Whether an option of a launcher has no value in the next word. Open MPI's options have one dash or two; in a short option
+/// of srun, such as `-N2`, the value is in the same word.
+/// [SchedMD/slurm, doc/man/man1/srun.1; open-mpi/ompi, docs/man-openmpi/man1/mpirun.1.rst; pytorch/pytorch,
+/// torch/distributed/run.py]
+bool is_switch(std::string_view launcher, std::string_view option) {
+  constexpr std::string_view of_tasks =
+      "--contiguous --disable-status --exact --exclusive --help --hold --immediate --kill-on-bad-exit --label --multi-prog "
+      "--no-allocate --no-kill --overcommit --overlap --oversubscribe --preserve-env --pty --quiet --reboot --spread-job "
+      "--test-only --unbuffered --use-min-nodes --verbose -E -H -I -K -O -Q -X -Z -h -k -l -s -u -v";
+  constexpr std::string_view of_ranks =
+      "allow-run-as-root display-allocation display-map do-not-launch enable-recovery nooversubscribe oversubscribe q quiet "
+      "report-bindings tag-output timestamp-output use-hwthread-cpus v verbose";
+  if (option.find('=') != std::string_view::npos) return true;
+  if (last_step(launcher).starts_with("mpi")) return is_word_of(of_ranks, trimmed(option, "-"));
+  const bool is_joined = !option.starts_with("--") && option.size() > 2;
+  return is_joined || contains(split(of_tasks, " "), option) || is_word_of("--standalone --no-python --no_python", option);
 }
 
 }  // namespace
 
-bool is_silent_command(std::string_view name) {
-  return std::find(silent_commands.begin(), silent_commands.end(), name) != silent_commands.end();
-}
+bool is_silent_command(std::string_view name) { return contains(silent_commands, name); }
 
-bool moves_files(const std::vector<PlacedText>& words, std::size_t from) {
-  return std::any_of(words.begin() + static_cast<std::ptrdiff_t>(std::min(from, words.size())), words.end(),
-                     [](const PlacedText& word) { return is_among(moving_commands, word.text); });
+bool moves_files(const std::vector<PlacedText>& words, std::size_t launcher) {
+  std::size_t at = launcher + 1;
+  while (at < words.size() && words[at].text.size() > 1 && words[at].text.starts_with('-')) {
+    const std::string& option = words[at].text;
+    if (option == "--") {
+      ++at;
+      break;
+    }
+    const bool is_alone = at + 1 == words.size() || words[at + 1].text.starts_with('-');
+    if (!is_alone && !is_switch(words[launcher].text, option)) ++at;
+    if (option == "-mca" || option == "--mca") ++at;  // has a name and a value
+    ++at;
+  }
+  at = first_program(words, std::min(at, words.size()));
+  return at < words.size() && contains(moving_commands, last_step(words[at].text));
 }
 
 std::size_t first_program(const std::vector<PlacedText>& words, std::size_t from) {
   std::size_t at = from;
-  while (at < words.size() && is_among(starting_commands, std::string(last_step(words[at].text)))) {
+  while (at < words.size() && contains(starting_commands, last_step(words[at].text))) {
     const std::size_t command = at;
     // `command -v` only says where a program is.
     const bool asks =

@@ -13,7 +13,8 @@ namespace ddl {
 [[nodiscard]] std::size_t first_program(const std::vector<PlacedText>& words, std::size_t from);
 /// Whether a command, such as `echo`, starts no training, whatever its arguments are.
 [[nodiscard]] bool is_silent_command(std::string_view name);
-/// Whether the words after a launcher's name, from `from` on, start a command that copies or shows something.
-[[nodiscard]] bool moves_files(const std::vector<PlacedText>& words, std::size_t from);
+/// Whether the launcher at index `launcher` starts a command that copies or shows something: `srun -N 2 rsync …`. Only the
+/// first word behind the launcher's options counts, because others may be arguments of a training: `--prompt cat`.
+[[nodiscard]] bool moves_files(const std::vector<PlacedText>& words, std::size_t launcher);
 
 }  // namespace ddl

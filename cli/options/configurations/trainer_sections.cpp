@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -11,6 +13,7 @@
 #include "cli/options/configurations/argument_meaning.hpp"
 #include "cli/options/configurations/recognition.hpp"
 #include "cli/tools/configuration_format.hpp"
+#include "core/find.hpp"
 
 namespace ddl {
 namespace {
@@ -31,40 +34,55 @@ constexpr std::array<SectionKey, 8> adapter_keys{{{"r", "lora_r"},
                                                   {"task_type", "lora_task_type"},
                                                   {"enabled", "use_lora"},
                                                   {"enable", "use_lora"}}};
+/// If a file has several of these keys, the first in this order names the model: the others may name the run.
 constexpr std::array<SectionKey, 6> model_keys{{{"name_or_path", "model_name_or_path"},
                                                 {"pretrained_model_name_or_path", "model_name_or_path"},
                                                 {"base_model", "model_name_or_path"},
-                                                {"name", "model_name_or_path"},
+                                                {"path", "model_name_or_path"},
                                                 {"id", "model_name_or_path"},
-                                                {"path", "model_name_or_path"}}};
+                                                {"name", "model_name_or_path"}}};
 
-bool contains_word(std::string_view section, const auto& words) {
-  return std::any_of(words.begin(), words.end(),
-                     [&](std::string_view word) { return section.find(word) != std::string_view::npos; });
+/// Whether a name, such as `lora_config` or `loraConfig`, has a word: no letter is before it, and no small letter behind it.
+/// A word that ends in `*` may go on: `eval*` is in `evaluation`.
+bool has_word(std::string_view name, std::string_view word) {
+  const bool goes_on = word.ends_with('*');
+  if (goes_on) word.remove_suffix(1);
+  const auto is_small = [](char c) { return c >= 'a' && c <= 'z'; };
+  for (std::size_t at = name.find(word); at != std::string_view::npos; at = name.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    const bool begins = at == 0 || !(is_small(name[at - 1]) || (name[at - 1] >= 'A' && name[at - 1] <= 'Z'));
+    if (begins && (goes_on || end == name.size() || !is_small(name[end]))) return true;
+  }
+  return false;
+}
+
+bool has_one_of(std::string_view name, const auto& words) {
+  return find_where(words, [&](std::string_view word) { return has_word(name, word); }) != nullptr;
 }
 
 /// Whether a section describes something other than the training.
 bool is_of_another_program(std::string_view section) {
-  constexpr std::array<std::string_view, 12> words{"eval", "gen",    "infer", "test",   "ref",   "teacher",
-                                                   "vllm", "reward", "draft", "export", "merge", "rollout"};
-  return contains_word(section, words);
+  constexpr std::array<std::string_view, 14> words{"eval*",  "gen",        "generat*", "infer*",  "test*",
+                                                   "ref",    "reference*", "teacher*", "vllm*",   "reward*",
+                                                   "draft*", "export*",    "merge*",   "rollout*"};
+  return has_one_of(section, words);
 }
 
 /// Whether a section changes neither time nor memory.
 bool is_harmless_section(std::string_view section) {
-  constexpr std::array<std::string_view, 10> words{"wandb",   "mlflow", "track",   "tags", "container",
-                                                   "logging", "output", "dataset", "data", "experiment"};
-  return contains_word(section, words);
+  constexpr std::array<std::string_view, 10> words{"wandb*",   "mlflow*", "track*", "tags",     "container*",
+                                                   "logging*", "output*", "data*",  "metadata", "experiment*"};
+  return has_one_of(section, words);
 }
 
 /// Whether a key shows a program that does more than the Trainer: it divides layers, or quantizes the model in its own way.
 bool extends_trainer(const ConfigEntry& setting) {
-  constexpr std::array<std::string_view, 8> degrees{"tp_size",         "pp_size",         "ep_size",
-                                                    "cp_size",         "tensor_parallel", "pipeline_parallel",
-                                                    "expert_parallel", "context_parallel"};
+  constexpr std::array<std::string_view, 8> degrees{"tp_size",          "pp_size",          "ep_size",
+                                                    "cp_size",          "tensor_parallel*", "pipeline_parallel*",
+                                                    "expert_parallel*", "context_parallel*"};
   const std::string_view key = setting.key;
-  if (key.substr(0, key.find('.')).find("qlora") != std::string_view::npos) return true;
-  return contains_word(key.substr(key.rfind('.') + 1), degrees) && !is_neutral(setting.value);
+  if (has_word(key.substr(0, key.find('.')), "qlora*")) return true;
+  return has_one_of(key.substr(key.rfind('.') + 1), degrees) && !is_neutral(setting.value);
 }
 
 /// Whether an argument names the trained model.
@@ -73,14 +91,22 @@ bool names_model(const std::string& argument) {
   return row != nullptr && row->field == ConfigField::model;
 }
 
+/// Returns the place of a key that names the model in the order of `model_keys`, in which `model_name` stands for `name`.
+std::size_t model_rank(std::string_view key) {
+  key.remove_prefix(key.rfind('.') + 1);
+  if (key.starts_with("model_")) key.remove_prefix(std::string_view("model_").size());
+  const SectionKey* const found = find_where(model_keys, [&](const SectionKey& each) { return each.key == key; });
+  return found == nullptr ? model_keys.size() : static_cast<std::size_t>(found - model_keys.data());
+}
+
 /// Returns the Trainer's argument that a key of a section means; empty if it means none.
 std::string argument_of(std::string_view section, const std::string& key) {
-  constexpr std::array<std::string_view, 2> adapters{"lora", "peft"};
+  constexpr std::array<std::string_view, 2> adapters{"lora*", "peft*"};
   const auto meaning = [&](const auto& keys) -> std::string_view {
-    const auto found = std::find_if(keys.begin(), keys.end(), [&](const SectionKey& each) { return each.key == key; });
-    return found == keys.end() ? std::string_view() : found->argument;
+    const SectionKey* const found = find_where(keys, [&](const SectionKey& each) { return each.key == key; });
+    return found == nullptr ? std::string_view() : found->argument;
   };
-  if (contains_word(section, adapters)) {
+  if (has_one_of(section, adapters)) {
     if (const std::string_view argument = meaning(adapter_keys); !argument.empty()) return std::string(argument);
   } else if (section.starts_with("model")) {
     if (const std::string_view argument = meaning(model_keys); !argument.empty()) return std::string(argument);
@@ -109,6 +135,14 @@ std::string trainer_section(const ConfigEntries& settings) {
   return section;
 }
 
+/// Returns the Trainer's argument that a key of the file means; empty if it means none.
+std::string renamed_key(const std::string& key, const std::string& trainer) {
+  if (key.starts_with(trainer + ".")) return key.substr(trainer.size() + 1);
+  const std::size_t dot = key.find('.');
+  if (dot == std::string::npos || is_of_another_program(key.substr(0, dot))) return {};
+  return argument_of(key.substr(0, dot), key.substr(dot + 1));
+}
+
 bool is_of_known_tool(const ConfigEntries& settings) {
   std::vector<std::string> keys;
   for (const ConfigEntry& each : settings) keys.push_back(argument_key(each.key));
@@ -126,25 +160,26 @@ void unwrap_trainer_sections(ConfigEntries& settings) {
   if (trainer.empty() || std::any_of(settings.begin(), settings.end(), extends_trainer) || is_of_known_tool(settings))
     return;
   std::set<std::string> taken;
+  std::vector<std::string> keys;
   bool has_model = false;
   for (const ConfigEntry& each : settings) {
     taken.insert(each.key);
+    keys.push_back(renamed_key(each.key, trainer));
     has_model = has_model || names_model(each.key);
   }
-  const auto rename = [&](ConfigEntry& setting, std::string key) {
-    // A section may have a name of the model and its path.
-    if (key.empty() || (has_model && names_model(key)) || !taken.insert(key).second) return;
-    has_model = has_model || names_model(key);
-    setting.written = std::exchange(setting.key, std::move(key));
-  };
-  for (ConfigEntry& setting : settings) {
-    if (setting.key.starts_with(trainer + ".")) rename(setting, setting.key.substr(trainer.size() + 1));
+  const auto is_trainers = [&](std::size_t i) { return settings[i].shown_key().starts_with(trainer + "."); };
+  const auto rank = [&](std::size_t i) { return std::pair(model_rank(settings[i].key), !is_trainers(i)); };
+  std::optional<std::size_t> model;
+  for (std::size_t i = 0; i < keys.size() && !has_model; ++i) {
+    if (names_model(keys[i]) && (!model || rank(i) < rank(*model))) model = i;
   }
-  for (ConfigEntry& setting : settings) {
-    const std::size_t dot = setting.key.find('.');
-    if (dot == std::string::npos || !setting.written.empty()) continue;
-    const std::string section = setting.key.substr(0, dot);
-    if (!is_of_another_program(section)) rename(setting, argument_of(section, setting.key.substr(dot + 1)));
+  // If two sections have a key, the key of the trainer's section is used.
+  for (const bool of_trainer : {true, false}) {
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if (is_trainers(i) != of_trainer) continue;
+      if (keys[i].empty() || (names_model(keys[i]) && i != model) || !taken.insert(keys[i]).second) continue;
+      settings[i].written = std::exchange(settings[i].key, std::move(keys[i]));
+    }
   }
   std::erase_if(settings, [](const ConfigEntry& each) {
     return each.written.empty() && is_harmless_section(std::string_view(each.key).substr(0, each.key.find('.')));

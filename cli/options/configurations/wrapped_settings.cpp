@@ -341,6 +341,24 @@ void join_hydra_name(ConfigEntries& settings, const std::string& path) {
   if (!is_read) std::erase_if(settings, [](const ConfigEntry& each) { return is_argument(each, "config-name"); });
 }
 
+/// Adds the arguments of a section that is written as JSON, such as `--fsdp_config '{"fsdp_version": 2}'`. Returns false if
+/// the text is no JSON.
+bool add_written_section(ConfigEntries& all, const ConfigEntry& section) {
+  ConfigEntries parts;
+  try {
+    parts = json_settings(section.value, section.key);
+  } catch (const Error&) {
+    return false;
+  }
+  for (ConfigEntry& each : parts) {
+    ConfigEntry part = section;
+    part.key = section.key + "." + each.key;
+    part.value = std::move(each.value);
+    add_setting(all, std::move(part));
+  }
+  return true;
+}
+
 }  // namespace
 
 void include_named_sections(ConfigEntries& settings, const std::string& path) {
@@ -348,10 +366,12 @@ void include_named_sections(ConfigEntries& settings, const std::string& path) {
   unwrap_trainer_sections(settings);
   ConfigEntries all;
   for (ConfigEntry& setting : settings) {
-    // [huggingface/transformers, src/transformers/training_args.py, fsdp_config]
-    const bool names_file =
-        argument_key(setting.key) == "fsdp-config" && setting.is_known && setting.value.ends_with(".json");
+    // [huggingface/transformers, src/transformers/training_args.py, fsdp_config, accelerator_config]
+    const std::string key = argument_key(setting.key);
+    const bool is_section = (key == "fsdp-config" || key == "accelerator-config") && setting.is_known;
+    const bool names_file = is_section && setting.value.ends_with(".json");
     const std::optional<std::string> file = names_file ? named_configuration(path, setting.value) : std::nullopt;
+    if (is_section && setting.value.starts_with('{') && add_written_section(all, setting)) continue;
     if (!file) {
       add_setting(all, std::move(setting));
       continue;

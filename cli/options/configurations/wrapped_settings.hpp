@@ -26,7 +26,7 @@ void join_meshes(ConfigEntries& settings);
 /// `--dataloader-seq-length`, or else in `--decoder-seq-length`: removes the first if the second is given
 /// [examples/multimodal/multimodal_args.py].
 void drop_image_length(ConfigEntries& settings);
-/// Replaces an argument that names a file of a section, such as `--fsdp_config fsdp.json`, by the section in this file, and
+/// Replaces an argument that is a section, or names its file, such as `--fsdp_config fsdp.json`, by the section, and
 /// Hydra's `--config-path` and `--config-name` by the file that they name. `path`: the file with the argument.
 void include_named_sections(ConfigEntries& settings, const std::string& path);
 

@@ -4,6 +4,8 @@
 #include <string>
 
 #include "calibration/inputs/machine_reader.hpp"
+#include "calibration/inputs/machine_software.hpp"
+#include "calibration/inputs/study.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 #include "tests/unit/calibration/error_texts.hpp"
@@ -226,6 +228,27 @@ TEST_CASE("errors in the extended file state the position in that file, even for
   const std::string path = folder.write("m.yaml", "format: 1\nmachine: m\nextends: base.yaml\nhost: none\n");
   CHECK(folder.shortened(first_line(error_of([&] { (void)load_machine(path); }))) == "base.yaml:11:8: unknown key 'speed'");
   CHECK(first_line(error_with("hots: none\n")) == "m.yaml:4:1: unknown key 'hots'");
+}
+
+TEST_CASE("a machine inherits its software, unless the file has another or 'none'") {
+  const Folder folder;
+  const auto software_with = [&](const std::string& rest) {
+    const std::string text = "format: 1\nmachine: m\nextends: tpu-v4\nsources: {log: a log}\n" + rest;
+    return machine_software(folder.write("m.yaml", text));
+  };
+  CHECK(software_with("") == "jax");
+  CHECK(software_with("software: {value: fsdp, source: log}\n") == "fsdp");
+  CHECK(software_with("software: none\n").empty());
+}
+
+TEST_CASE("the software of a machine is not the default of sequence models if it is for images only") {
+  const Folder folder;
+  StudySpec spec;
+  spec.machine = folder.write("m.yaml",
+                              "format: 1\nmachine: m\nextends: dgx-a100\nsources: {log: a log}\n"
+                              "software: {value: chainer, source: log}\n");
+  CHECK(software_of(spec, {}, false).name == "chainer");
+  CHECK(software_of(spec, {}, true).name == usual_software);
 }
 
 TEST_CASE("a machine that extends none must be complete") {

@@ -459,17 +459,21 @@ TEST_CASE("the compute capability of a GPU is read, and is known for all bundled
         "m.yaml:13:31: a processor has no compute capability");
 }
 
-TEST_CASE("a device is a GPU, a processor or a TPU") {
+TEST_CASE("a device is a GPU, an accelerator, a processor or a TPU") {
   CHECK(load_machine("tpu-v6e").device.is_tpu);
   CHECK_FALSE(load_machine("tpu-v6e").device.is_processor);
   CHECK_FALSE(load_machine("dgx-h100").device.is_tpu);
+  for (const char* const name : {"atlas-800", "server-gaudi3", "aws-trn2"}) {
+    INFO(name);
+    CHECK(load_machine(name).device.is_accelerator);
+  }
+  CHECK_FALSE(load_machine("workstation-arc-a770").device.is_accelerator);
   const std::string other = edited(small_machine, "  peak:", "  kind: npu\n  peak:");
   CHECK(first_line(error_of([&] { (void)parse_machine(other, "m.yaml"); })).ends_with("unknown kind of device 'npu'"));
 }
 
 TEST_CASE("a machine file names the noun of its device, which machines with another device do not inherit") {
   CHECK(load_machine("atlas-800").device.noun == "NPU");
-  CHECK(load_machine("server-gaudi2").device.noun == "accelerator");
   CHECK(load_machine("tpu-v6e").device.noun.empty());
   const std::string other =
       "format: 1\nmachine: other\nextends: atlas-800\ndescription: another device\ndevice:\n  name: Maker M2\n";
@@ -576,6 +580,23 @@ TEST_CASE("fails with an invalid price") {
               ", source: sheet}\n                 ^\nhint: write it as '2.5 USD/h', or for a node as '20 USD/node-h'");
   }
   CHECK(error_with("2.5 EUR/h", "0 USD/h") == "no error");
+}
+
+TEST_CASE("fails with a software that is not bundled") {
+  const auto error_of_software = [](const std::string& software) {
+    return error_of([&] { (void)parse_machine(small_machine + "software: " + software + "\n", "m.yaml"); });
+  };
+  CHECK(error_of_software("{value: jax, source: sheet}") == "no error");
+  CHECK(error_of_software("{value: jxa, source: sheet}") ==
+        "m.yaml:40:19: unknown software 'jxa'\n  software: {value: jxa, source: sheet}\n                    ^\n"
+        "hint: did you mean 'jax'?");
+  CHECK(error_of_software("{value: qqqqqqqqqq, source: sheet}").find("hint: ") != std::string::npos);
+  CHECK(first_line(error_of_software("jax")) == "m.yaml:40:11: expected a value with its source, found text");
+  for (const std::string value : {"[jax]", "''", "", "{a: b}"}) {
+    INFO(value);
+    CHECK(error_of_software("{value: " + value + ", source: sheet}").starts_with("m.yaml:40:"));
+    CHECK(error_of_software(value).starts_with("m.yaml:40:"));
+  }
 }
 
 TEST_CASE("fails with more levels than a group of ranks can span") {

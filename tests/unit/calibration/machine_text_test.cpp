@@ -96,6 +96,15 @@ TEST_CASE("every bundled machine that is written reads back the same") {
   }
 }
 
+TEST_CASE("a written machine keeps its software") {
+  const MachineSheet sheet = load_machine_sheet("tpu-v4");
+  const MachineSheet written = again(sheet);
+  const SourcedNumber* const software = find_number(written, "software");
+  REQUIRE(software != nullptr);
+  CHECK(software->value == "jax");
+  CHECK(software->source.find("maxtext") != std::string::npos);
+}
+
 TEST_CASE("names, texts and keys that YAML could misunderstand read back the same") {
   const MachineSheet sheet = parse_machine_sheet(small, "m.yaml");
   CHECK(sheet.machine.name == "a: b # c");

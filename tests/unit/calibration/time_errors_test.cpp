@@ -165,23 +165,4 @@ TEST_CASE("widths are fitted to what was predicted before runs were known") {
   CHECK(first.coverage.front().held_left_out < 1);
 }
 
-TEST_CASE("widths cover runs that were predicted before they were known") {
-  // Only two of 20 sets were predicted before their runs were known. These predictions have three times the error.
-  std::vector<ErrorRow> rows = synthetic_rows(0.2);
-  const TimeSensitivity time = rows.front().time;
-  const TimeErrorsFile known = fit_time_errors(rows, {}, {});
-  for (ErrorRow& row : rows) {
-    if (row.set != "set 3" && row.set != "set 4") continue;
-    row.is_first = true;
-    row.first_log_ratio *= 3;
-  }
-  const TimeErrorsFile fit = fit_time_errors(rows, {}, {});
-  CHECK(std::log(interval_of(known.errors, time).high) == Approx(0.2).epsilon(0.15));
-  CHECK(std::log(interval_of(fit.errors, time).high) > 0.5);
-  double held = 0;
-  for (const SetCoverage& set : fit.coverage)
-    if (set.set == "set 3" || set.set == "set 4") held += set.held_left_out / 2;
-  CHECK(held == Approx(0.9).epsilon(0.05));
-}
-
 }  // namespace time_errors_tests

@@ -99,6 +99,14 @@ TEST_CASE("the document of explain has headings for its parts") {
   CHECK(has(page, "<h2>Why (data)</h2><p>"));
 }
 
+TEST_CASE("the defaults in force name where the software comes from") {
+  const auto page_on = [](const std::string& machine) {
+    return page_of(run_command({"explain", "--model", "gpt2", "--machine", machine, "--degrees", "data=8"}).document);
+  };
+  CHECK(has(page_on("tpu-v4"), "<td>--software</td><td>jax</td><td>that of the machine</td>"));
+  CHECK(has(page_on("dgx-h100"), "<td>--software</td><td>pytorch</td><td>default</td>"));
+}
+
 TEST_CASE("each format is found by its name, and a report has a document and JSON") {
   std::vector<std::string> names;
   for (const Format& format : formats()) {

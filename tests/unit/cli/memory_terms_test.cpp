@@ -1,5 +1,7 @@
 // Tests that the terms of explain --memory add up to the items of the plan's memory, and to its upper bound.
 
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <string>
 #include <vector>
@@ -92,6 +94,46 @@ TEST_CASE("the terms of weights name the precision of frozen weights, and the ra
   CHECK(terms_of("dp8 z0", {}) ==
         "8,072,204,288 parameters × 2 B\n"
         "the other bytes of frozen weights, which are in fp32: 8,030,261,248 parameters × 2 B\n");
+}
+
+TEST_CASE("whole gradients of several micro-batches have a term of their own, unless a file exchanges them at once") {
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / "ddl-memory-terms-test";
+  std::filesystem::create_directories(folder);
+  const std::string file = (folder / "train.sh").string();
+  const auto explained_run = [&](const std::string& more) {
+    std::ofstream(file) << "torchrun --nproc_per_node=16 train.py --model_name_or_path meta-llama/Llama-3.1-8B "
+                           "--model_max_length 2048 --per_device_train_batch_size 1 --gradient_accumulation_steps 4 "
+                           "--bf16 true --fsdp 'full_shard auto_wrap' "
+                        << more << "\n";
+    return explained({"--like", file, "--machine", "h100", "--gpus", "16"});
+  };
+  const auto terms_of = [](const Json& report) {
+    std::map<std::string, double> terms;
+    for (const Json& term : report.at("memory_terms").at("items")) {
+      if (term.at("item") == "gradients") terms[term.at("from").get<std::string>()] = term.at("bytes").get<double>();
+    }
+    return terms;
+  };
+  const std::string whole = "whole gradients until the last micro-batch: 8,030,261,248 parameters × 2 B";
+  const Json summed = explained_run("");
+  const auto terms = terms_of(summed);
+  REQUIRE(terms.contains(whole));
+  CHECK(terms.at(whole) == Approx(8030261248.0 * 2));
+  double sum = 0;
+  for (const auto& [from, bytes] : terms) sum += bytes;
+  CHECK(sum == Approx(summed.at("plan").at("memory").at("gradients_bytes").get<double>()).margin(2048));
+  // As a file says it in JSON, and with separate keys.
+  for (const char* more : {R"(--accelerator_config '{"gradient_accumulation_kwargs": {"sync_each_batch": true}}')",
+                           "--accelerator_config.gradient_accumulation_kwargs.sync_each_batch true"}) {
+    INFO(more);
+    CHECK_FALSE(terms_of(explained_run(more)).contains(whole));
+  }
+  for (const char* more : {R"(--accelerator_config '{"gradient_accumulation_kwargs": {"sync_each_batch": false}}')",
+                           "--accelerator_config '{not: [json'"}) {
+    INFO(more);
+    CHECK(terms_of(explained_run(more)).contains(whole));
+  }
+  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("the upper bounds of FSDP with frozen weights contain the measured peaks") {

@@ -86,8 +86,9 @@ TEST_CASE("a finding states its share, and the largest one bounds the plan") {
         "the pipeline bubble (3 stages, 4 micro-batches) takes 10 % of the time");
   CHECK(text({Kind::waiting, 0.1, Finding::Host{Seconds(4e-6)}}) ==
         "waiting for the host (4.00 us per kernel launch) takes 10 % of the time");
-  CHECK(text({Kind::waiting, 0.8, Finding::Activations{}, true}) ==
-        "bound by: waiting for copies of activations to and from the host, and for the slowest rank, takes 80 % of the time");
+  CHECK(
+      text({Kind::waiting, 0.8, Finding::Activations{}, true}) ==
+      "bound by: waiting for copies of activations to and from the host, and for the slowest rank, takes 80 % of the time");
   CHECK(text({Kind::waiting, 0.6, Finding::Pages{}, true}) ==
         "bound by: loading managed memory from the host takes 60 % of the time");
   CHECK(text({Kind::layer_collectives, 0.1}) == "layer-wise collectives of activations take 10 % of the time");

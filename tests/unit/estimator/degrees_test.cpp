@@ -43,6 +43,35 @@ TEST_CASE("usual meshes have all devices, and belong to the strategies that are 
   CHECK(meshes() == std::vector<Mesh>{{{Axis::data, 24}, {Axis::tensor, 4}}});
 }
 
+TEST_CASE("usual meshes differ from each other, and split layers and experts among at most eight devices of a node") {
+  ModelFacts facts;
+  facts.experts = 8;
+  Machine machine;
+  machine.levels.push_back({"node", 1, Seconds(3e-6), Bandwidth(50e9), 2});
+  SearchOptions options;
+  const auto most_parts = [&](int devices_per_node, std::int64_t devices) {
+    machine.levels.front().units = devices_per_node;
+    options.devices = devices;
+    const std::vector<Mesh> meshes = usual_meshes(options, facts, machine);
+    int most = 1;
+    for (auto each = meshes.begin(); each != meshes.end(); ++each) {
+      CHECK(std::find(meshes.begin(), each, *each) == each);
+      CHECK(each->devices() == devices);
+      CHECK((*each)[Axis::expert] <= std::min(devices_per_node, 8));
+      most = std::max(most, (*each)[Axis::tensor]);
+    }
+    return most;
+  };
+  CHECK(most_parts(1, 64) == 1);
+  CHECK(most_parts(4, 64) == 4);
+  CHECK(most_parts(8, 4) == 4);
+  CHECK(most_parts(6, 64) == 4);
+  CHECK(most_parts(72, 64) == 8);
+  CHECK(most_parts(4096, 256) == 8);
+  machine.levels.clear();
+  CHECK(usual_meshes(options, facts, machine).size() == 5);  // 1 to 16 stages of whole layers
+}
+
 TEST_CASE("a single device has no neighbors") { CHECK(neighbors_of(Mesh{}).empty()); }
 
 }  // namespace degrees_tests

@@ -130,6 +130,31 @@ TEST_CASE("if outputs of experts are weighted in fp32, they are kept in fp32") {
   CHECK(kept(gated_llama(), kept_samples(), wide) == Approx(kept(gated_llama(), kept_samples(), fused_kernels())));
 }
 
+TEST_CASE("operators of cross entropy on parts of the vocabulary hold one fp32 tensor more") {
+  Plan plan = kept_samples();
+  plan.mesh.set(Axis::tensor, 2);
+  const auto scratch = [&](const Assumptions& assumptions) {
+    const OwnedJob owned(load_model(gated_llama()), unrounded(), assumptions, 1000, std::nullopt, plan.precision);
+    const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), {}, assumptions.selective);
+    const LayerCostTable table(owned.job, plan, kinds);
+    const LayerMemory& loss = table.memory(static_cast<int>(owned.model.layers.size()) - 1);
+    return std::pair(loss.scratch_forward.value(), loss.scratch_backward.value());
+  };
+  Assumptions gathered, parallel, fused;
+  gathered.keeps_gathered = true;
+  parallel.loss_parallel = true;
+  fused.cross_entropy = CrossEntropy::fused;
+  constexpr double wide = 4, vocabulary = 100;
+  CHECK(scratch(gathered) == scratch({}));
+  CHECK(scratch(parallel).first - scratch({}).first == Approx(tokens * vocabulary / 2 * wide));
+  CHECK(scratch(parallel).second - scratch({}).second == Approx(tokens * vocabulary / 2 * wide));
+  const auto without = scratch(fused);
+  fused.loss_parallel = true;
+  CHECK(scratch(fused) == without);
+  plan.mesh.set(Axis::tensor, 1);
+  CHECK(scratch(parallel) == scratch({}));
+}
+
 TEST_CASE("selective recomputation of products saves products and attention, and not their inputs") {
   Assumptions products;
   products.selective = SelectiveRecompute::products;

@@ -218,6 +218,19 @@ TEST_CASE("the multiply-adds per cycle of a multiprocessor follow from its compu
   CHECK(cycles(7.0) * 64 == Approx(cycles(6.1) * 128));
 }
 
+TEST_CASE("GPUs whose number of multiprocessors is unknown have Winograd convolutions, TPUs and accelerators have none") {
+  Device gpu = device_with({});
+  gpu.multiprocessors = std::nullopt;
+  REQUIRE_FALSE(gpu.compute_capability);
+  CHECK(device_peaks(gpu, Precision::fp32).has_fast_convolutions);
+  CHECK_FALSE(device_peaks(gpu, Precision::bf16).has_fast_convolutions);
+  Device processor = gpu, tpu = gpu, accelerator = gpu;
+  processor.is_processor = tpu.is_tpu = accelerator.is_accelerator = true;
+  CHECK(device_peaks(processor, Precision::fp32).has_fast_convolutions);
+  CHECK_FALSE(device_peaks(tpu, Precision::fp32).has_fast_convolutions);
+  CHECK_FALSE(device_peaks(accelerator, Precision::fp32).has_fast_convolutions);
+}
+
 TEST_CASE("measured neighbors correct the formula more if they are near, and not at all far away") {
   KernelFamily family = products(Precision::bf16, {1, 0.5, 2, 8, 1, 0.995, 0.99});
   const KernelShape shape = shape_of(product(512, 512, 4096), 1, 2);

@@ -513,17 +513,32 @@ TEST_CASE("attention multiplies each pair of tokens twice") {
 
 TEST_CASE("a rank of a context split has the kernels of written scores for the keys of each rank") {
   const Layer layer = layer_of(sequence, "  - attention: {heads: 4, causal: yes, dropout: 0.1}\n");
-  const std::vector<Work> whole = layer.operation->kernels(Pass::forward, layer.input_shapes, layer.output_shape);
   std::vector<TensorShape> inputs = layer.input_shapes;
   TensorShape output = layer.output_shape;
   inputs.front().extent[0] = output.extent[0] = 8;
-  const std::vector<Work> half = layer.operation->in_contexts(2)->kernels(Pass::forward, inputs, output);
-  // Two steps, and the sum of their outputs.
-  CHECK(half.size() == 2 * whole.size() + 1);
-  double of_whole = 0, of_half = 0;
-  for (const Work& each : whole) of_whole += each.flops;
-  for (const Work& each : half) of_half += each.flops;
-  CHECK(of_half == Approx(of_whole / 2 + 2.0 * 8 * 8));
+  const double scores = 4.0 * 16 * 16;
+  for (const Pass pass : {Pass::forward, Pass::backward_data}) {
+    const bool is_forward = pass == Pass::forward;
+    const std::vector<Work> whole = layer.operation->kernels(pass, layer.input_shapes, layer.output_shape);
+    const std::vector<Work> half = layer.operation->in_contexts(2)->kernels(pass, inputs, output);
+    // Two steps, and the sum of their outputs, or of their gradients of queries, keys and values.
+    CHECK(half.size() == 2 * whole.size() + 1);
+    const double summed = 8.0 * (is_forward ? 8 : 24);
+    CHECK(sum_of(half).flops == Approx(sum_of(whole).flops / 2 + 2 * summed));
+    const auto moved = [](const std::vector<Work>& kernels, KernelKind kind) {
+      double items = 0;
+      for (const Work& each : kernels) items += each.kernel_kind() == kind ? each.activation_items : 0;
+      return items;
+    };
+    // A rank has half of the scores. In both steps together, it moves as many other elements as without a split.
+    for (const KernelKind kind : {KernelKind::softmax, KernelKind::dropout})
+      CHECK(moved(half, kind) == moved(whole, kind) / 2);
+    const double products = is_forward ? 2 : 4, scaled_and_masked = 2;
+    CHECK(moved(half, KernelKind::matrix_product) == moved(whole, KernelKind::matrix_product) - products * scores / 2);
+    // A sum has two reads and one write of 4 bytes each, and an item has 2 bytes.
+    CHECK(moved(half, KernelKind::elementwise) ==
+          moved(whole, KernelKind::elementwise) - scaled_and_masked * 2 * scores / 2 + 6 * summed);
+  }
 }
 
 TEST_CASE("query heads may share keys and values") {
