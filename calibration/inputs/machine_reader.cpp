@@ -553,11 +553,11 @@ class SheetReader {
 
   void read_software(const SourcedPart& entry) {
     const YamlNode value = number(entry, "software");
-    const std::string name = value.name();
+    sheet_.machine.software = value.name();
     const std::vector<std::string> known = software_names();
-    if (std::find(known.begin(), known.end(), name) != known.end()) return;
-    const std::string hint = suggest(name, known);
-    value.fail(fmt::format("unknown software {}", quote(name)),
+    if (std::find(known.begin(), known.end(), sheet_.machine.software) != known.end()) return;
+    const std::string hint = suggest(sheet_.machine.software, known);
+    value.fail(fmt::format("unknown software {}", quote(sheet_.machine.software)),
                hint.empty() ? "'ddl-oracle software list' lists the names" : hint);
   }
 

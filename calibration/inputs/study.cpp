@@ -12,7 +12,6 @@
 
 #include "calibration/inputs/coefficients_reader.hpp"
 #include "calibration/inputs/machine_reader.hpp"
-#include "calibration/inputs/machine_software.hpp"
 #include "calibration/inputs/measured_models.hpp"
 #include "calibration/inputs/own_coefficients.hpp"
 #include "calibration/network/fits/fitted_links.hpp"
@@ -253,7 +252,7 @@ Dataset dataset_of(const std::string& name, const Model& model) {
   return unknown;
 }
 
-SoftwareFile software_of(const StudySpec& spec, const Coefficients& coefficients, bool sequences) {
+SoftwareFile software_of(const StudySpec& spec, const Machine& machine, const Coefficients& coefficients, bool sequences) {
   if (spec.software == no_software) return {};
   if (!spec.software.empty()) return load_software(spec.software);
   // If the measured runs used a bundled software, the settings of this software are returned. If
@@ -262,8 +261,7 @@ SoftwareFile software_of(const StudySpec& spec, const Coefficients& coefficients
   const auto suits = [&](const SoftwareFile& software) {
     return !sequences || !software.settings.flag("images_only").value_or(false);
   };
-  const std::string of_machine = machine_software(spec.machine);
-  SoftwareFile usual = load_software(of_machine.empty() ? std::string(usual_software) : of_machine);
+  SoftwareFile usual = load_software(machine.software.empty() ? std::string(usual_software) : machine.software);
   if (!suits(usual)) usual = load_software(std::string(usual_software));
   if (measured.empty() || measured == unnamed_software) return usual;
   std::string nearest;
@@ -287,7 +285,7 @@ StudyInputs load_inputs(const StudySpec& spec) {
   inputs.dataset = dataset_of(spec.dataset, inputs.model);
   inputs.machine = load_machine(spec.machine);
   inputs.coefficients = coefficients_of(spec, inputs.machine);
-  inputs.software = software_of(spec, inputs.coefficients, inputs.model.input.sequence);
+  inputs.software = software_of(spec, inputs.machine, inputs.coefficients, inputs.model.input.sequence);
   inputs.profiles = spec.found_profiles
                         ? spec.found_profiles
                         : std::make_shared<const FoundProfiles>(find_profiles(spec.profiles, inputs.machine));

@@ -31,7 +31,7 @@ struct StudySpec {
   /// bundled machine, or the coefficients that belong to a machine file (own_coefficients).
   std::string coefficients;
   /// software: a file, a bundled name, or `none`. If empty: the software of the coefficients' runs,
-  /// otherwise that of the machine (machine_software), otherwise usual_software.
+  /// otherwise that of the machine (Machine::software), otherwise usual_software.
   std::string software;
   std::optional<Precision>
       precision;  ///< unset: the precision of the model's profile, else mixed precision for sequences, else tf32, else fp32
@@ -121,11 +121,12 @@ class Study {
 /// coefficients of another machine.
 [[nodiscard]] Coefficients coefficients_of(const StudySpec& spec, const Machine& machine);
 
-/// The software file that a study uses. If the spec names no software, the software of the coefficients' runs is used. There
-/// are two exceptions. For a sequence model (`sequences`), usual_software replaces a software that trains only networks of
-/// images. If the software of the runs has no file, the result has no name, and only the launch overhead of usual_software.
-/// Throws Error for an unknown name and an unreadable file.
-[[nodiscard]] SoftwareFile software_of(const StudySpec& spec, const Coefficients& coefficients, bool sequences = false);
+/// The software file that a study uses. If the spec names no software, the software of the coefficients' runs is used, else
+/// that of the machine, else usual_software. There are two exceptions. For a sequence model (`sequences`), the next of these
+/// replaces a software that trains only image models. If the software of the runs has no file, the result has no name, and
+/// only the launch overhead of the next. Throws Error for an unknown name and an unreadable file.
+[[nodiscard]] SoftwareFile software_of(const StudySpec& spec, const Machine& machine, const Coefficients& coefficients,
+                                       bool sequences = false);
 
 /// The part of a device's memory that the margin leaves. Throws Error if none is left.
 [[nodiscard]] Bytes available_memory(Bytes device_memory, const Margin& margin);

@@ -164,7 +164,7 @@ RunPredictor::RunPredictor(std::string machine, std::string coefficients, const 
   sheet_ = load_machine(machine_);
   coefficients_ = coefficients_of(shared, sheet_);
   shared.software = software_;
-  const SoftwareFile measured = software_of(shared, coefficients_);
+  const SoftwareFile measured = software_of(shared, sheet_, coefficients_);
   // The coefficients were fitted to runs of one software. If the caller names no software, the software of the coefficients
   // is assumed for runs of every model.
   if (software_.empty() && !coefficients_.software.name.empty() && !measured.name.empty()) software_ = measured.name;
@@ -232,7 +232,7 @@ const Study& RunPredictor::study(const MeasuredRun& run, bool ideal) {
     inputs.dataset = load_dataset(default_dataset(inputs.model));
     inputs.machine = sheet_;
     inputs.coefficients = coefficients_;
-    inputs.software = software_of(spec, coefficients_, inputs.model.input.sequence);
+    inputs.software = software_of(spec, sheet_, coefficients_, inputs.model.input.sequence);
     inputs.profiles = profiles_;
     entry = std::make_unique<Study>(spec, std::move(inputs));
   }

@@ -113,8 +113,9 @@ std::shared_ptr<Study> study_of(const ParsedJob& parsed, const std::string& fold
   placed_at(parsed.place({"margin"}), refuse_margin);
   inputs.dataset = placed_at(parsed.place({"dataset"}), [&] { return dataset_of(spec.dataset, inputs.model); });
   inputs.coefficients = placed_at(parsed.place({"coefficients"}), [&] { return coefficients_of(spec, inputs.machine); });
-  inputs.software = placed_at(parsed.place({"software"}),
-                              [&] { return software_of(spec, inputs.coefficients, inputs.model.input.sequence); });
+  inputs.software = placed_at(parsed.place({"software"}), [&] {
+    return software_of(spec, inputs.machine, inputs.coefficients, inputs.model.input.sequence);
+  });
   inputs.profiles = placed_at(parsed.place({"profiles"}), [&] {
     return std::make_shared<const FoundProfiles>(find_profiles(spec.profiles, inputs.machine));
   });

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include "calibration/inputs/machine_software.hpp"
 #include "calibration/inputs/own_coefficients.hpp"
 #include "cli/options/study_options.hpp"
 #include "cli/report/figures.hpp"
@@ -58,7 +57,7 @@ Default software_default(const Study& study) {
   const std::string& name = study.software().name;
   const std::string& used = study.coefficients().software.name;
   if (used != name) return {"--software", name.empty() ? used : name, "that of the measured runs"};
-  return {"--software", name, name == machine_software(study.spec().machine) ? "that of the machine" : "default"};
+  return {"--software", name, name == study.machine().software ? "that of the machine" : "default"};
 }
 
 Default overlap_default(const Study& study) {

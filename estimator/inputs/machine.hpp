@@ -141,6 +141,7 @@ struct Machine {
   std::optional<double> price_per_gpu_hour;
   std::string currency = "USD";
   bool rents_nodes = false;  ///< whether the price is that of a node, which is rented as a whole
+  std::string software{};    ///< the software that trains on the machine unless the user names another; empty: not known
 
   [[nodiscard]] int devices_per_node() const { return levels.empty() ? 1 : levels.front().units; }
   /// Returns the number of devices of the machine.

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "calibration/inputs/machine_reader.hpp"
-#include "calibration/inputs/machine_software.hpp"
 #include "calibration/inputs/study.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
@@ -234,7 +233,7 @@ TEST_CASE("a machine inherits its software, unless the file has another or 'none
   const Folder folder;
   const auto software_with = [&](const std::string& rest) {
     const std::string text = "format: 1\nmachine: m\nextends: tpu-v4\nsources: {log: a log}\n" + rest;
-    return machine_software(folder.write("m.yaml", text));
+    return load_machine(folder.write("m.yaml", text)).software;
   };
   CHECK(software_with("") == "jax");
   CHECK(software_with("software: {value: fsdp, source: log}\n") == "fsdp");
@@ -247,8 +246,9 @@ TEST_CASE("the software of a machine is not the default of sequence models if it
   spec.machine = folder.write("m.yaml",
                               "format: 1\nmachine: m\nextends: dgx-a100\nsources: {log: a log}\n"
                               "software: {value: chainer, source: log}\n");
-  CHECK(software_of(spec, {}, false).name == "chainer");
-  CHECK(software_of(spec, {}, true).name == usual_software);
+  const Machine machine = load_machine(spec.machine);
+  CHECK(software_of(spec, machine, {}, false).name == "chainer");
+  CHECK(software_of(spec, machine, {}, true).name == usual_software);
 }
 
 TEST_CASE("a machine that extends none must be complete") {
