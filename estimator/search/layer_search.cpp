@@ -13,6 +13,7 @@
 #include "estimator/schedules/schedule.hpp"
 #include "estimator/search/degrees.hpp"
 #include "estimator/search/recompute_search.hpp"
+#include "estimator/search/unit_graph.hpp"
 #include "estimator/step/tasks.hpp"
 #include "estimator/strategies/relayout.hpp"
 #include "estimator/strategies/strategy.hpp"
@@ -22,30 +23,30 @@ namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
-/// Layers [first, last) between two cuts.
+/// Layers [first, last) of a unit.
 struct LayerUnit {
   int first = 0, last = 0;
   bool has_matrix = false;
   double in_flight = 1;  ///< number of micro-batches whose activations the unit's stage holds at once
 };
 
-/// Returns the plans in which one border between segments is at the next cut before or behind, or is left out.
-std::vector<Plan> with_moved_borders(const Plan& plan, const std::vector<LayerCut>& cuts) {
+/// Returns the plans in which one border between segments is at the unit before or behind, or is left out.
+std::vector<Plan> with_moved_borders(const Plan& plan, const std::vector<int>& firsts) {
   std::vector<Plan> plans;
   for (std::size_t i = 0; i < plan.segments.size(); ++i) {
     const int first = plan.segments[i].first;
-    const auto at = std::find_if(cuts.begin(), cuts.end(), [&](const LayerCut& cut) { return cut.layer == first; });
-    if (at == cuts.end()) continue;
+    const auto at = std::find(firsts.begin(), firsts.end(), first);
+    if (at == firsts.end()) continue;
     const auto add = [&](const auto& change) {
       plans.push_back(plan);
       change(plans.back());
       join_segments(plans.back());
     };
     const int before = i == 0 ? 0 : plan.segments[i - 1].first;
-    if (at != cuts.begin() && (at - 1)->layer > before) add([&](Plan& to) { to.segments[i].first = (at - 1)->layer; });
-    const bool has_next = at + 1 != cuts.end();
-    if (has_next && (i + 1 == plan.segments.size() || (at + 1)->layer < plan.segments[i + 1].first))
-      add([&](Plan& to) { to.segments[i].first = (at + 1)->layer; });
+    if (at != firsts.begin() && *(at - 1) > before) add([&](Plan& to) { to.segments[i].first = *(at - 1); });
+    const bool has_next = at + 1 != firsts.end();
+    if (has_next && (i + 1 == plan.segments.size() || *(at + 1) < plan.segments[i + 1].first))
+      add([&](Plan& to) { to.segments[i].first = *(at + 1); });
     add([&](Plan& to) { to.segments[i].mesh = mesh_of(plan, first - 1); });
     add([&](Plan& to) { (i == 0 ? to.mesh : to.segments[i - 1].mesh) = plan.segments[i].mesh; });
   }
@@ -76,10 +77,10 @@ std::vector<Mesh> segment_meshes(const SearchOptions& options, const ModelFacts&
 class LayerAssignment {
  public:
   LayerAssignment(const Estimator& estimator, const Plan& alike, const std::vector<Mesh>& meshes)
-      : job_(estimator.job()), tables_(estimator.tables()), cuts_(layer_cuts(job_.facts)), alike_(alike) {
+      : job_(estimator.job()), tables_(estimator.tables()), graph_(unit_graph(job_.facts)), alike_(alike) {
     const auto count = static_cast<int>(job_.facts.model->layers.size());
-    for (std::size_t i = 0; i <= cuts_.size(); ++i) {
-      LayerUnit unit{i == 0 ? 0 : cuts_[i - 1].layer, i < cuts_.size() ? cuts_[i].layer : count};
+    for (std::size_t i = 0; i < graph_.firsts.size(); ++i) {
+      LayerUnit unit{graph_.firsts[i], i + 1 < graph_.firsts.size() ? graph_.firsts[i + 1] : count};
       const std::vector<int>& matrix = job_.facts.matrix;
       const auto next = std::lower_bound(matrix.begin(), matrix.end(), unit.first);
       unit.has_matrix = next != matrix.end() && *next < unit.last;
@@ -101,12 +102,26 @@ class LayerAssignment {
       std::vector<bool>& own = possible_.emplace_back();
       for (std::size_t unit = 0; unit < units_.size(); ++unit) own.push_back(is_possible(unit, state));
     }
+    add_link_times();
   }
+  [[nodiscard]] const std::vector<int>& firsts() const { return graph_.firsts; }
+  /// Returns whether branches that join again are several units.
+  [[nodiscard]] bool has_branches() const {
+    return graph_.cuts_before.back() + 1 < static_cast<int>(graph_.cuts_before.size());
+  }
+
+  /// What the dynamic program minimizes, and what it may choose.
+  struct Choice {
+    double exposed = 1;           ///< the share of gradient exchanges that takes time
+    double price_of_byte = 0;     ///< seconds for each byte of memory
+    bool joins_branches = false;  ///< whether branches that join again have one mesh
+    std::vector<bool> allowed;    ///< the states that the plan may use
+  };
 
   /// Returns the plan of least time. The units that read the same weights hold the same parts of them: the best of the plans
   /// in which they are whole, or divided on one of the meshes, is returned.
-  [[nodiscard]] std::optional<Plan> best(double exposed, double price_of_byte, const std::vector<bool>& allowed) const {
-    Assigned best = best_of_chain(exposed, price_of_byte, allowed, {});
+  [[nodiscard]] std::optional<Plan> best(const Choice& choice) const {
+    Assigned best = best_of_graph(choice, {});
     const auto divide_alike = [&](std::size_t unit) {
       return divides_alike(unit, best.of_unit[unit], best.of_unit[tied_.front()]);
     };
@@ -115,9 +130,9 @@ class LayerAssignment {
     bool has_whole = false;
     for (std::size_t state = 0; state < states_.size(); ++state) {
       const bool is_whole = states_[state].layout.mesh.product(weight_axes) == 1;
-      if (!allowed[state] || (is_whole && has_whole)) continue;
+      if (!choice.allowed[state] || (is_whole && has_whole)) continue;
       has_whole = has_whole || is_whole;
-      Assigned found = best_of_chain(exposed, price_of_byte, allowed, state);
+      Assigned found = best_of_graph(choice, state);
       if (found.time < best.time) best = std::move(found);
     }
     return best.plan;
@@ -151,40 +166,23 @@ class LayerAssignment {
   /// Returns whether a unit may be in a state if the units that share weights divide them as in the state `of_tied`.
   [[nodiscard]] bool divides_alike(std::size_t unit, std::size_t state, std::optional<std::size_t> of_tied) const {
     if (!of_tied || state == *of_tied || !std::binary_search(tied_.begin(), tied_.end(), unit)) return true;
-    const auto is_whole = [&](std::size_t each) { return states_[each].layout.mesh.product(weight_axes) == 1; };
-    return is_whole(state) && is_whole(*of_tied);
+    const auto is_undivided = [&](std::size_t each) { return states_[each].layout.mesh.product(weight_axes) == 1; };
+    return is_undivided(state) && is_undivided(*of_tied);
   }
 
-  /// Returns the plan of least time. `exposed`: the share of gradient exchanges that takes time; `price_of_byte`: seconds
-  /// for each byte of memory. `allowed`: the states that the plan may use.
-  [[nodiscard]] Assigned best_of_chain(double exposed, double price_of_byte, const std::vector<bool>& allowed,
-                                       std::optional<std::size_t> of_tied) const {
-    const std::size_t states = states_.size();
-    std::vector<double> least(states, infinite);
-    std::vector<std::vector<std::size_t>> from(units_.size(), std::vector<std::size_t>(states, 0));
+  /// Returns the plan of least time. `of_tied`: the state of units that share weights, or a state that divides them alike.
+  [[nodiscard]] Assigned best_of_graph(const Choice& choice, std::optional<std::size_t> of_tied) const {
+    std::vector<std::vector<double>> times(units_.size(), std::vector<double>(states_.size(), infinite));
     for (std::size_t unit = 0; unit < units_.size(); ++unit) {
-      std::vector<double> next(states, infinite);
-      for (std::size_t to = 0; to < states; ++to) {
-        if (!allowed[to] || !possible_[to][unit] || !divides_alike(unit, to, of_tied)) continue;
-        double before = unit == 0 ? 0 : infinite;
-        for (std::size_t state = 0; unit > 0 && state < states; ++state) {
-          if (least[state] == infinite) continue;
-          const double time = least[state] + (state == to ? 0 : change(unit - 1, state, to));
-          if (time < before) {
-            before = time;
-            from[unit][to] = state;
-          }
-        }
-        if (before < infinite) next[to] = before + time_of(unit, to, exposed, price_of_byte);
+      for (std::size_t state = 0; state < states_.size(); ++state) {
+        if (choice.allowed[state] && possible_[state][unit] && divides_alike(unit, state, of_tied))
+          times[unit][state] = time_of(unit, state, choice.exposed, choice.price_of_byte);
       }
-      least = std::move(next);
     }
-    const auto end = std::min_element(least.begin(), least.end());
-    if (end == least.end() || *end == infinite) return {};
-    std::vector<std::size_t> of_unit(units_.size());
-    of_unit.back() = static_cast<std::size_t>(end - least.begin());
-    for (std::size_t unit = units_.size(); unit-- > 1;) of_unit[unit - 1] = from[unit][of_unit[unit]];
-    return {*end, plan_of(of_unit), of_unit};
+    UnitStates found = least_states(graph_, std::move(times), choice.joins_branches ? joined_link_times_ : link_times_);
+    if (found.cost == infinite) return {};
+    std::optional<Plan> plan = plan_of(found.of_unit);
+    return {found.cost, std::move(plan), std::move(found.of_unit)};
   }
 
   /// Finds the units with layers that share weights. Layers of one unit have one mesh. Stages have copies of the weights.
@@ -233,9 +231,50 @@ class LayerAssignment {
   [[nodiscard]] bool is_possible(std::size_t unit, std::size_t state) const {
     const LayerUnit& own = units_[unit];
     const State& at = states_[state];
-    if (!own.has_matrix) return at.layout.mesh[Axis::spatial] == 1 || at.layout.replicated.first > own.first;
-    if (unit > 0 && at.layout.mesh[Axis::spatial] > 1 && at.layout.replicated.first <= own.first) return false;
-    return limits_of({job_.facts, at.plan, job_.coefficients.software, &job_.assumptions, own.first, own.last}).empty();
+    if (!own.has_matrix) return true;
+    // Layers with too small tiles are not split.
+    Plan plan = at.plan;
+    if (unit > 0 && is_whole(unit, state)) plan.mesh.set(Axis::spatial, 1);
+    return limits_of({job_.facts, plan, job_.coefficients.software, &job_.assumptions, own.first, own.last}).empty();
+  }
+
+  /// Returns whether the tiles of a unit's first layer are too small for the spatial split of a state.
+  [[nodiscard]] bool is_whole(std::size_t unit, std::size_t state) const {
+    const LayoutOfMesh& layout = states_[state].layout;
+    return layout.mesh[Axis::spatial] > 1 && layout.replicated.contains(units_[unit].first);
+  }
+
+  /// Computes the times of exchanges between units for each pair of states. A segment does not begin where tiles are too
+  /// small.
+  void add_link_times() {
+    const std::size_t states = states_.size();
+    for (const UnitLink& link : graph_.links) {
+      std::vector<double>& times = link_times_.emplace_back(states * states, 0.0);
+      for (std::size_t from = 0; from < states; ++from) {
+        for (std::size_t to = 0; to < states; ++to) {
+          if (from == to || !possible_[from][link.from] || !possible_[to][link.to]) continue;
+          double& time = times[from * states + to];
+          if (link.from + 1 == link.to && is_whole(link.to, to)) {
+            time = infinite;
+            continue;
+          }
+          for (const UnitTensor& tensor : link.tensors) time += change(tensor, from, to);
+        }
+      }
+    }
+    for (std::size_t i = 0; has_branches() && i < graph_.links.size(); ++i) {
+      std::vector<double>& times = joined_link_times_.emplace_back(link_times_[i]);
+      if (graph_.cuts_before[graph_.links[i].from] != graph_.cuts_before[graph_.links[i].to]) continue;
+      for (std::size_t at = 0; at < times.size(); ++at) times[at] = at / states == at % states ? times[at] : infinite;
+    }
+    // Without a tensor from the unit before, the states of both units are chosen apart.
+    for (std::size_t unit = 1; unit < units_.size(); ++unit) {
+      const auto is_between = [&](const UnitLink& link) { return link.from + 1 == unit && link.to == unit; };
+      if (std::any_of(graph_.links.begin(), graph_.links.end(), is_between)) continue;
+      for (std::size_t state = 0; state < states; ++state) {
+        if (is_whole(unit, state)) possible_[state][unit] = false;
+      }
+    }
   }
 
   [[nodiscard]] double time_of(std::size_t unit, std::size_t state, double exposed, double price_of_byte) const {
@@ -260,9 +299,8 @@ class LayerAssignment {
     return (static_cast<double>(alike_.micro_batches) + (job_.assumptions.weight_versions ? 0 : stages_ - 1)) / stages_;
   }
 
-  /// Returns the time that exchanges take longer at a cut if the meshes before and behind the cut differ.
-  [[nodiscard]] double change(std::size_t cut, std::size_t from, std::size_t to) const {
-    const LayerCut& at = cuts_[cut];
+  /// Returns the time that exchanges of a tensor take longer if the meshes of its writer and its reader differ.
+  [[nodiscard]] double change(const UnitTensor& at, std::size_t from, std::size_t to) {
     const State &before = states_[from], &behind = states_[to];
     const auto key =
         std::tuple(from, to, before.costs->kind(at.tensor), behind.costs->kind(at.reader), at.input, at.is_lone);
@@ -288,52 +326,19 @@ class LayerAssignment {
 
   const Job& job_;
   const SplitTables& tables_;
-  std::vector<LayerCut> cuts_;
+  UnitGraph graph_;
   Plan alike_;
   int stages_ = alike_.mesh[Axis::pipeline];
   std::vector<LayerUnit> units_;
   std::vector<std::size_t> tied_;  ///< sorted: the units that share weights with other units
   std::vector<State> states_;
-  std::vector<std::vector<bool>> possible_;  ///< by state and unit
-  mutable std::map<std::tuple<std::size_t, std::size_t, int, int, std::size_t, bool>, double> changes_;
+  std::vector<std::vector<bool>> possible_;             ///< by state and unit
+  std::vector<std::vector<double>> link_times_;         ///< by link, and by the states of its units
+  std::vector<std::vector<double>> joined_link_times_;  ///< the same, infinite between branches of different states
+  std::map<std::tuple<std::size_t, std::size_t, int, int, std::size_t, bool>, double> changes_;
 };
 
 }  // namespace
-
-std::vector<LayerCut> layer_cuts(const ModelFacts& facts) {
-  const auto& layers = facts.model->layers;
-  const auto count = static_cast<int>(layers.size());
-  const auto index = [](int layer) { return static_cast<std::size_t>(layer); };
-  std::vector<int> last_reader(layers.size(), -1), readers(layers.size(), 0);
-  for (int reader = 0; reader < count; ++reader) {
-    for (const int tensor : layers[index(reader)].inputs) {
-      if (tensor < 0 || facts.of_sample[index(tensor)]) continue;
-      if (last_reader[index(tensor)] != reader) ++readers[index(tensor)];
-      last_reader[index(tensor)] = reader;
-    }
-  }
-  // Before the first layer that computes, only the sample crosses a cut.
-  std::vector<LayerCut> cuts;
-  std::vector<int> crossing;
-  for (int layer = 1; layer < count; ++layer) {
-    if (last_reader[index(layer - 1)] >= layer) crossing.push_back(layer - 1);
-    std::erase_if(crossing, [&](int tensor) { return last_reader[index(tensor)] < layer; });
-    const bool begins_block = layers[index(layer)].block != layers[index(layer - 1)].block;
-    const bool is_place = begins_block || layer - 1 == facts.last_matrix ||
-                          std::binary_search(facts.weighted.begin(), facts.weighted.end(), layer);
-    if (crossing.size() != 1 || !is_place || facts.of_sample[index(layer)]) continue;
-    const int tensor = crossing.front();
-    for (int reader = layer; reader < count; ++reader) {
-      const std::vector<int>& inputs = layers[index(reader)].inputs;
-      const auto found = std::find(inputs.begin(), inputs.end(), tensor);
-      if (found == inputs.end()) continue;
-      const bool is_lone = readers[index(tensor)] == 1 && found == inputs.begin();
-      cuts.push_back({layer, tensor, reader, static_cast<std::size_t>(found - inputs.begin()), is_lone});
-      break;
-    }
-  }
-  return cuts;
-}
 
 std::optional<Estimate> best_by_layer(const Estimator& estimator, const SearchOptions& options, const Plan& alike) {
   const Job& job = estimator.job();
@@ -361,20 +366,27 @@ std::optional<Estimate> best_by_layer(const Estimator& estimator, const SearchOp
   const double step = estimator.step_time(alike).value();
   for (const double memory : {0.0, 1.0, 4.0}) {
     for (const double exposed : {1.0, 0.5, 0.0}) {
-      const double price = memory * step / std::max(1.0, job.machine.device.memory.value());
-      std::optional<Plan> plan = assignment.best(exposed, price, assignment.all_states());
-      if (plan && meshes_of(*plan).size() > most_gradient_groups)
-        plan = assignment.best(exposed, price, assignment.main_states(*plan, most_gradient_groups));
-      add(plan);
+      for (const bool joins_branches : {false, true}) {
+        if (joins_branches && !assignment.has_branches()) continue;
+        LayerAssignment::Choice choice{exposed, memory * step / std::max(1.0, job.machine.device.memory.value()),
+                                       joins_branches, assignment.all_states()};
+        // More meshes have more messages of gradients, which the sum of the units' times leaves out.
+        const std::optional<Plan> plan = assignment.best(choice);
+        const std::size_t meshes_of_plan = plan ? meshes_of(*plan).size() : 0;
+        if (meshes_of_plan <= most_gradient_groups) add(plan);
+        for (std::size_t most = 2; most <= most_gradient_groups && most < meshes_of_plan; ++most) {
+          choice.allowed = assignment.main_states(*plan, most);
+          add(assignment.best(choice));
+        }
+      }
     }
     if (best) break;
   }
   // The sum of the units' times contains neither overlaps with gradients nor that the longest stage sets the pace.
   constexpr int most_moves = 16;
-  const std::vector<LayerCut> cuts = layer_cuts(job.facts);
   for (int move = 0; best && move < most_moves; ++move) {
     const Seconds before = best->time.step_time();
-    for (const Plan& plan : with_moved_borders(best->plan, cuts)) add(plan);
+    for (const Plan& plan : with_moved_borders(best->plan, assignment.firsts())) add(plan);
     if (best->time.step_time() >= before) break;
   }
   return best;

@@ -133,7 +133,7 @@ Limits Estimator::segment_limits(const Plan& asked) const {
                   .available = static_cast<double>(plan.mesh.devices()),
                   .item_bytes = static_cast<double>(first)});
     }
-    if (i > 0 && own.mesh[Axis::spatial] > 1 && tables_.replicated_layers_of(own).first <= first)
+    if (i > 0 && own.mesh[Axis::spatial] > 1 && tables_.replicated_layers_of(own).contains(first))
       limits.add({.kind = Limit::Kind::segment_tiles, .layer = first});
     for (const Limit& limit : limits_of({job_.facts, own, job_.coefficients.software, &job_.assumptions, first, last}))
       limits.add(limit);

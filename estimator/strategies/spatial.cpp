@@ -5,6 +5,8 @@
 #include <span>
 #include <string_view>
 
+#include "estimator/strategies/relayout.hpp"
+
 namespace ddl {
 namespace {
 
@@ -129,6 +131,12 @@ int split_extents(const std::array<int, 3>& split) {
   return static_cast<int>(std::count_if(split.begin(), split.end(), [](int parts) { return parts > 1; }));
 }
 
+/// Returns whether a layer on another mesh writes an input of this layer, and the exchange between the meshes gives each
+/// rank its tile.
+bool is_laid_out_anew(const ShardContext& context, std::size_t input) {
+  return context.borders != nullptr && input < context.borders->inputs.size() && context.borders->inputs[input].has_value();
+}
+
 // Every rank holds a tile of the sample. A window of more than one position needs halo rows of the neighbors' tiles. In
 // forward these are rows of the input, in backward rows of the output's gradient, with one message in each direction
 // [ParaDL, Table III]. If the tiles become too small, the tensors are gathered and layers are replicated, as in ParaDL's
@@ -198,7 +206,7 @@ void spatial_shard(const ShardContext& context, LayerShard& shard) {
 
   const bool needs_gradient = context.facts.needs_input_gradient[context.index()];
   for (std::size_t input = 0; input < layer.inputs.size(); ++input) {
-    if (!needs_gradient || context.assumptions.linear_kernels ||
+    if (!needs_gradient || context.assumptions.linear_kernels || is_laid_out_anew(context, input) ||
         !takes_tile_of(context.facts, context.replicated, context.layer, layer.inputs[input]))
       continue;
     add_exchange(shard, Spread::positions, Spread::whole, static_cast<double>(layer.input_shapes[input].items()), axes,
@@ -210,7 +218,7 @@ void spatial_shard(const ShardContext& context, LayerShard& shard) {
   const Operation::Window& window = context.facts.window[context.index()];
   const double forward = halo_items(shard.inputs.front(), input_halo(window), plan.mesh.tiles());
   // A rank with the whole input needs no halos.
-  if (forward > 0 && !context.replicated.contains(layer.inputs.front())) {
+  if (forward > 0 && (is_laid_out_anew(context, 0) || !context.replicated.contains(layer.inputs.front()))) {
     shard.exchanges.push_back({Collective::point_to_point, forward, axes, Phase::forward, Purpose::halo, 2});
     shard.exchanges.back().kernels = 2 * split_extents(plan.mesh.tiles());
   }
