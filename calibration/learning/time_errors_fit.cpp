@@ -350,6 +350,68 @@ std::map<std::string, std::vector<const ErrorRow*>> rows_of_groups(std::span<con
   return groups;
 }
 
+/// Runs that a fit leaves out, and the errors that are fitted to all other runs.
+struct LeftOutGroup {
+  LeftOut left_out;
+  std::vector<const ErrorRow*> rows;
+  TimeErrors errors;
+};
+
+/// Fits TimeErrors::new_foreign_device to `groups`, and sets it in their errors, too. Intervals then cover nine of ten runs
+/// on devices of other makers of which all runs of the kind are left out; each group has the same weight. They also cover
+/// three of four runs of each group with such runs and 15 or more in all.
+void fit_foreign_devices(TimeErrorsFile& file, std::vector<LeftOutGroup>& groups) {
+  std::vector<std::pair<LeftOutGroup*, std::vector<const ErrorRow*>>> foreign;
+  for (LeftOutGroup& group : groups) {
+    std::vector<const ErrorRow*> rows;
+    for (const ErrorRow* row : group.rows) {
+      if (is_new_foreign_device(group.errors, row->time)) rows.push_back(row);
+    }
+    if (!rows.empty() && group.left_out.by != HeldOut::software) foreign.emplace_back(&group, std::move(rows));
+  }
+  if (foreign.empty()) return;
+  ErrorWidth& width = file.errors.new_foreign_device;
+  const auto mean_of = [&](const auto& share) {
+    double sum = 0;
+    for (auto& [group, own] : foreign) {
+      group->errors.new_foreign_device = width;
+      sum += share(group->errors, own);
+    }
+    return sum / static_cast<double>(foreign.size());
+  };
+  const auto not_shorter = [](const TimeErrors& errors, const std::vector<const ErrorRow*>& rows) {
+    const auto count = std::ranges::count_if(
+        rows, [&](const ErrorRow* row) { return std::log(interval_of(errors, row->time).low) <= row->first_log_ratio; });
+    return static_cast<double>(count) / static_cast<double>(rows.size());
+  };
+  const auto covered = [](const TimeErrors& errors, const auto& rows) {
+    return held_of(errors, rows, &ErrorRow::first_log_ratio);
+  };
+  constexpr int many = 15;
+  constexpr double least_share = 0.75;
+  const auto is_missed = [&](const auto& each) {
+    const LeftOutGroup& group = *each.first;
+    return std::ssize(group.rows) >= many && covered(group.errors, group.rows) < least_share;
+  };
+  // One of twenty runs may be shorter than the interval, and one of ten may be outside.
+  constexpr double rung = 1.05, least = 0.05, most = 1.5;
+  while (width.faster < most && mean_of(not_shorter) < (1 + interval_level) / 2)
+    width.faster = std::max(least, width.faster * rung);
+  while (width.slower < most && (mean_of(covered) < interval_level || std::ranges::any_of(foreign, is_missed)))
+    width.slower = std::max(least, width.slower * rung);
+  file.foreign_held = mean_of(covered);
+  for (LeftOutGroup& group : groups) group.errors.new_foreign_device = width;
+}
+
+/// Adds the share of the groups' runs that intervals cover.
+void add_coverage(TimeErrorsFile& file, const std::vector<LeftOutGroup>& groups) {
+  for (const LeftOutGroup& group : groups) {
+    file.groups[group.left_out.by].push_back({group.left_out.name, static_cast<int>(group.rows.size()),
+                                              held_of(group.errors, group.rows, &ErrorRow::first_log_ratio),
+                                              mean_interval(group.errors, group.rows)});
+  }
+}
+
 }  // namespace
 
 TimeErrorsFile fit_time_errors(std::span<const ErrorRow> rows, std::span<const ErrorRow> stand_ins,
@@ -418,17 +480,18 @@ TimeErrorsFile fit_time_errors(std::span<const ErrorRow> rows, std::span<const E
     widen(wider, result.widened);
     result.coverage.push_back(set_coverage(set, own, result.errors, wider));
   }
+  std::vector<LeftOutGroup> groups;
   for (const HeldOut by : enum_values<HeldOut>) {
     if (by == HeldOut::set) continue;
-    for (const auto& [name, own] : rows_of_groups(rows, by)) {
+    for (auto& [name, own] : rows_of_groups(rows, by)) {
       TimeErrors without_group = fit({by, name}, all, next_step).errors;
       widen(without_group, result.widened);
       if (by == HeldOut::software) fit_new_software(without_group, stand_ins, name);
-      result.groups[by].push_back({name, static_cast<int>(own.size()),
-                                   held_of(without_group, own, &ErrorRow::first_log_ratio),
-                                   mean_interval(without_group, own)});
+      groups.push_back({{by, name}, std::move(own), std::move(without_group)});
     }
   }
+  fit_foreign_devices(result, groups);
+  add_coverage(result, groups);
   return result;
 }
 

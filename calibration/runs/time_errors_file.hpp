@@ -70,6 +70,8 @@ struct TimeErrorsFile {
   double widened = 1;  ///< factor on all fitted widths, so that intervals cover runs of held-out sets
   RatioCoverage ratios{};
   int stand_ins = 0;          ///< predictions with the settings of another software than the run's
+  /// The share of runs on devices of TimeErrors::new_foreign_device that intervals cover; each left-out group counts the same.
+  double foreign_held = 0;
   double stand_ins_held = 0;  ///< share of them whose interval covers the run; each software of a run counts the same
   int learned_runs = 0;       ///< runs that were predicted with a fit to other runs
   double learned_held = 0;    ///< share of these runs that their intervals cover

@@ -62,6 +62,18 @@ ErrorWidth software_width(const TimeErrors& errors, const TimeSensitivity& time)
   return width;
 }
 
+/// Returns the error of a device without measured runs.
+ErrorWidth device_width(const TimeErrors& errors, const TimeSensitivity& time) {
+  return is_new_foreign_device(errors, time) ? errors.new_foreign_device : ErrorWidth{};
+}
+
+/// Returns what measured runs with a value of a trait say, or null if no run has the value.
+const TraitError* find_trait(const TraitErrors& all, const std::string& name) {
+  const auto found = std::lower_bound(all.measured.begin(), all.measured.end(), name,
+                                      [](const TraitError& each, const std::string& key) { return each.name < key; });
+  return found != all.measured.end() && found->name == name ? &*found : nullptr;
+}
+
 /// Returns the usual error of a time's traits. Factors of a fit to runs include it.
 double mean_error(const TimeSensitivity& time, const TraitDoubt& doubt) {
   return time.learned && time.learned->runs > 0 ? 0 : doubt.mean;
@@ -72,6 +84,13 @@ double mean_error(const TimeSensitivity& time, const TraitDoubt& doubt) {
 bool is_measured_software(const TimeErrors& errors, const TimeSensitivity& time) {
   const std::vector<std::string>& measured = errors.measured_software[time.model_class];
   return std::binary_search(measured.begin(), measured.end(), time.software);
+}
+
+bool is_new_foreign_device(const TimeErrors& errors, const TimeSensitivity& time) {
+  const std::string& trait = time.traits[RunTrait::device];  // `kind and class, device`
+  const std::size_t comma = trait.find(", ");
+  if (comma == std::string::npos || trait.compare(comma + 2, 6, "NVIDIA") == 0) return false;
+  return find_trait(errors.traits[RunTrait::device], trait) == nullptr;
 }
 
 std::vector<WidthShare> width_shares(const TimeErrors& errors, const TimeSensitivity& time) {
@@ -95,6 +114,7 @@ std::vector<WidthShare> width_shares(const TimeErrors& errors, const TimeSensiti
                                   std::sqrt(together(sum.slower, squares.slower, correlation))}});
   shares.push_back(
       {is_measured_software(errors, time) ? "software" : "software without measured runs", software_width(errors, time)});
+  if (is_new_foreign_device(errors, time)) shares.push_back({"device without measured runs", device_width(errors, time)});
   const TraitDoubt doubt = trait_doubt(errors, time);
   const double of_traits = two_sided * std::sqrt(doubt.variance);
   shares.push_back({"network, software and device", {of_traits, of_traits}});
@@ -122,6 +142,7 @@ double variance_of(const TimeErrors& errors, const TimeSensitivity& time, const 
       others += square(own);
     }
   }
+  others += square(device_width(errors, time).*side);
   if (slower) others += square(time.routing);
   // Runs of other networks do not show how far the kernels of this network are from theirs.
   const double scale = square(two_sided * (slower ? time.scale_slower : time.scale_faster));
@@ -137,9 +158,7 @@ TraitDoubt trait_doubt(const TimeErrors& errors, const TimeSensitivity& time) {
   for (std::size_t i = 0; i < run_trait_names.size(); ++i) {
     const TraitErrors& all = errors.traits[i];
     const std::string& name = time.traits[i];
-    const auto found = std::lower_bound(all.measured.begin(), all.measured.end(), name,
-                                        [](const TraitError& each, const std::string& key) { return each.name < key; });
-    if (found != all.measured.end() && found->name == name) {
+    if (const TraitError* found = find_trait(all, name)) {
       doubt.mean += found->mean;
       doubt.variance += square(found->spread);
     } else if (i != static_cast<std::size_t>(RunTrait::software) || is_measured_software(errors, time)) {

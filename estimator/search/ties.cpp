@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -11,6 +12,17 @@
 #include "estimator/step/step_sensitivity.hpp"
 
 namespace ddl {
+namespace {
+
+/// The fewest tokens of a sample of a measured run with a context split (calibration/observations/published-runs.csv).
+constexpr std::int64_t least_measured_context = 8192;
+
+/// Whether a plan splits the contexts of samples that are shorter than those of all measured runs with such a split.
+bool splits_short_contexts(const ModelFacts& facts, const Plan& plan) {
+  return plan.mesh[Axis::context] > 1 && facts.context_units < least_measured_context;
+}
+
+}  // namespace
 
 Verdict Ties::verdict_as_reserved(Estimate& estimate) const {
   add_reserved(estimator_, estimate);
@@ -90,7 +102,9 @@ void Ties::settle(std::vector<Estimate>& best, std::size_t places) const {
   // Smaller ranks first.
   const auto rank = [&](Tied& each) {
     const Family family = each.simple.plan.mesh.family();
-    return std::tuple{is_startable(each) ? 0 : 1, std::popcount(family), family == family_bit(Axis::data) ? 0 : 1};
+    const bool is_short = splits_short_contexts(estimator_.job().facts, each.simple.plan);
+    return std::tuple{is_startable(each) && !is_short ? 0 : 1, is_short ? 1 : 0, std::popcount(family),
+                      family == family_bit(Axis::data) ? 0 : 1};
   };
   std::vector<Tied> all;
   for (std::size_t i = 0; i < best.size(); ++i)

@@ -19,7 +19,7 @@ class Ties {
 
   /// For each place of the ranking, takes the simplest of the plans that tie with the fastest remaining plan: the plan of
   /// the family with the fewest axes, in that family's simplest variant; of families with one axis, data parallelism. Plans
-  /// that some tool starts come before others.
+  /// that some tool starts come before others, unless they split contexts that are shorter than those of all measured runs.
   /// `best` must be ranked.
   void settle(std::vector<Estimate>& best, std::size_t places) const;
 

@@ -304,8 +304,10 @@ TEST_CASE("among plans that tie, a plan that can be started ranks first") {
     for (const Estimate& other : tied) {
       if (other.verdict != fastest.front().verdict || other.time.step_time() > most) continue;
       options.is_startable = [&](const Estimate& estimate) { return family(estimate) == family(other); };
-      CHECK(family(search(estimator, options).best.front()) == family(other));
-      seen += family(other) != family(tied.front()) ? 1 : 0;
+      // No measured run splits contexts as short as those of these models.
+      const Estimate& first = other.plan.mesh[Axis::context] > 1 ? tied.front() : other;
+      CHECK(family(search(estimator, options).best.front()) == family(first));
+      seen += family(first) != family(tied.front()) ? 1 : 0;
     }
     // If no tied plan can be started, the simplest plan stays first.
     options.is_startable = [](const Estimate&) { return false; };

@@ -77,6 +77,31 @@ TEST_CASE("a file of widths with an unknown key or a negative width is refused w
   CHECK(with("faster: ", "faster: -").find("widths.yaml:5:") != std::string::npos);
 }
 
+TEST_CASE("a fit finds the additional error of devices of other makers from devices that are left out") {
+  std::vector<ErrorRow> rows = synthetic_rows(0.2);
+  constexpr double slower = 0.9;  // ln of the factor by which devices of other makers are slower than predicted
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::size_t set = i / 50;
+    const bool is_foreign = set % 5 == 0;
+    rows[i].device = std::string(is_foreign ? "AMD " : "NVIDIA ") + std::to_string(set);
+    rows[i].time.traits[RunTrait::device] = "language transformer, " + rows[i].device;
+    if (is_foreign) rows[i].log_ratio = rows[i].first_log_ratio += slower;
+  }
+  // A device that is left out is predicted with kernels of other devices.
+  const std::size_t count = rows.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    rows.push_back(rows[i]);
+    rows.back().known = KnownKernels::of_other_devices;
+  }
+  const TimeErrorsFile file = fit_time_errors(rows, {}, {});
+  CHECK(file.errors.new_foreign_device.slower > 0);
+  CHECK(file.errors.new_foreign_device.faster == 0);
+  CHECK(file.foreign_held >= 0.9);
+  for (const GroupCoverage& each : file.groups[HeldOut::device]) {
+    if (each.name.starts_with("AMD")) CHECK(each.held >= 0.75);
+  }
+}
+
 TEST_CASE("a fit finds the scatter of runs, and covers nine of ten runs of left-out sets") {
   constexpr double width = 0.25;
   const TimeErrorsFile fit = fit_time_errors(synthetic_rows(width), {}, {});

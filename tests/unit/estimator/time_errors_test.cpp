@@ -164,6 +164,28 @@ TEST_CASE("the usual error of a trait widens the interval to its side, and cance
   CHECK(interval_of(errors, fast).high < 1.5);
 }
 
+TEST_CASE("a device of another maker that no run of the kind used has an additional error") {
+  TimeErrors errors = some_errors();
+  errors.new_foreign_device = {0.1, 0.5};
+  TraitErrors& devices = errors.traits[RunTrait::device];
+  devices.measured = {{"language transformer, AMD Instinct MI300X", 0, devices.spread}};
+  TimeSensitivity known = of_kernels(TimeBasis::fitted), unknown = known, of_nvidia = known, without = known;
+  known.traits[RunTrait::device] = "language transformer, AMD Instinct MI300X";
+  unknown.traits[RunTrait::device] = "generation transformer, AMD Instinct MI300X";
+  of_nvidia.traits[RunTrait::device] = "generation transformer, NVIDIA H100 SXM5 80 GB";
+  CHECK(is_new_foreign_device(errors, unknown));
+  for (const TimeSensitivity& other : {known, of_nvidia, without}) {
+    CHECK_FALSE(is_new_foreign_device(errors, other));
+    CHECK(width(interval_of(errors, other)) == Approx(width(interval_of(errors, known))));
+  }
+  const double before = std::log(interval_of(errors, known).high) - 0.05;  // the usual error is added to the root
+  const double after = std::log(interval_of(errors, unknown).high) - 0.05;
+  CHECK(after == Approx(std::hypot(before, 0.5)));
+  CHECK(interval_of(errors, unknown).low < interval_of(errors, known).low);
+  // Two plans on one device have the same error.
+  CHECK(ratio_interval_of(errors, unknown, unknown).high == ratio_interval_of(errors, known, known).high);
+}
+
 TEST_CASE("common errors of two plans cancel in their ratio") {
   TimeErrors errors = some_errors();
   errors.own_of_plan = 0;
