@@ -1,7 +1,6 @@
 #include "calibration/inputs/machine_names.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <optional>
 #include <span>
@@ -11,6 +10,8 @@
 
 #include "calibration/files/bundled_files.hpp"
 #include "calibration/inputs/machine_spellings.hpp"
+#include "core/csv.hpp"
+#include "core/embedded.hpp"
 #include "core/error.hpp"
 #include "core/lower_case.hpp"
 #include "core/source_text.hpp"
@@ -20,6 +21,10 @@
 #include "model_zoo/files/bundled_name.hpp"
 
 namespace ddl {
+
+// This function is generated from devices/absent.csv.
+std::span<const EmbeddedFile> absent_device_files();
+
 namespace {
 
 /// In bundled files, the aliases come before this key.
@@ -105,32 +110,6 @@ std::vector<std::string> names_beginning(std::string_view name) {
   }
   return names;
 }
-
-/// Devices that no bundled machine has, and why, or which bundled device is the next of their kind. A name is of the kind if
-/// one of its words is among `words`, separated by spaces.
-struct AbsentKind {
-  std::string_view words, reason;
-};
-constexpr auto absent_kinds = std::to_array<AbsentKind>({
-    {"apple mac macbook m1 m2 m3 m4 m5 mps",
-     "Apple's GPUs are not predicted, because PyTorch's backend for them (MPS) has no NCCL, and the program knows no times "
-     "of its kernels"},
-    {"radeon rx", "this Radeon card is not bundled; the nearest are 'rx7900xt', 'rx9060xt' and 'rx9070xt'"},
-    {"arc battlemage", "this Arc card is not bundled; the nearest are 'arc-a770', 'arc-b580' and 'arc-b60'"},
-    {"kunlun kunlunxin p800 mtt s4000 s5000 mlu mlu370 mlu590 dcu hygon metax iluvatar enflame biren",
-     "accelerators of this maker are not bundled; the nearest of China's are 'ascend-910b' and 'ascend-910c'"},
-    {"rubin vr200 vera", "Rubin is not bundled; the nearest NVIDIA machine is 'gb300-nvl72'"},
-    {"cerebras wse wse2 wse3 groq sambanova graphcore ipu tenstorrent dl2q qaic",
-     "this device is not predicted, because it does not run the kernels that the program knows"},
-    {"inf1 inf2 inferentia inferentia2", "Inferentia is for inference; the nearest AWS chip that trains is 'trn1'"},
-    {"dl1 gaudi1", "the first Gaudi is not bundled; the nearest is 'gaudi2'"},
-    {"jetson orin thor", "Jetson modules are not bundled; the nearest NVIDIA machine with one memory is 'dgx-spark'"},
-    {"laptop mobile",
-     "GPUs of laptops are not bundled, because their clock depends on the laptop's power limit; machines of desktops have "
-     "the name without this word"},
-    {"mig grid vgpu", "parts of a GPU are not predicted; a name without this word means the whole GPU"},
-    {"g4ad", "Radeon cards are not bundled; the nearest instance of this family is 'g4dn.xlarge'"},
-});
 
 const EmbeddedFile* machine_of_key(const std::string& key) {
   for (const EmbeddedFile& file : machine_files()) {
@@ -263,15 +242,19 @@ std::vector<std::string> longer_names(std::string_view name) {
   return names;
 }
 
-/// The reason why no bundled machine has this kind of device; empty for all other names.
-std::string_view reason_of_absence(std::string_view name) {
+/// The reason why no bundled machine has this kind of device, or which bundled device is the next of the kind; empty for all
+/// other names. A name is of a kind if one of its words is among those of a row of devices/absent.csv.
+std::string reason_of_absence(std::string_view name) {
   std::vector<std::string> words = words_of(name);
   remove_count(words);
   // The type of an instance, such as `inf2.48xlarge`, begins with its family.
   for (std::string& word : words) word.resize(std::min(word.size(), word.find('.')));
-  for (const AbsentKind& kind : absent_kinds) {
-    for (const std::string& absent : words_of(kind.words)) {
-      if (std::find(words.begin(), words.end(), absent) != words.end()) return kind.reason;
+  const EmbeddedFile& file = absent_device_files().front();
+  const CsvTable table = CsvTable::parse(std::string(file.content), std::string(file.path));
+  const std::size_t of_kind = table.column("words"), reason = table.column("reason");
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    for (const std::string& absent : words_of(table.cell(row, of_kind))) {
+      if (std::find(words.begin(), words.end(), absent) != words.end()) return table.cell(row, reason);
     }
   }
   return {};
@@ -322,7 +305,7 @@ std::string sheet_command(const std::string& name) {
   const auto meant = nearest(name, std::span<const std::string>(own));
   if (meant && edit_distance(lower_case(name), lower_case(*meant)) <= 1)
     throw Error(problem, fmt::format("did you mean {}? A file of your own ends in '.yaml'", quote(*meant)));
-  if (const std::string_view reason = reason_of_absence(name); !reason.empty())
+  if (const std::string reason = reason_of_absence(name); !reason.empty())
     throw Error(problem, fmt::format("{}; a file from its data sheet: {}", reason, sheet_command(name)));
   if (const auto other = without_memory(name); other && !other->is_equal && other_sizes(name).empty()) {
     throw Error(problem,

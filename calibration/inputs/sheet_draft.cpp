@@ -95,7 +95,7 @@ class SheetDrafter {
     double highest = 0;
     for (const auto& [precision, peak] : sheet_.peaks) {
       add(lines, "    ", to_string(precision), of_user({}, print_quantity(peak)));
-      if (precision != Precision::fp8 && precision != Precision::nvfp4) highest = std::max(highest, peak.value());
+      if (!is_narrow(precision)) highest = std::max(highest, peak.value());
       if (precision == Precision::fp32) has_fp32_ = true;
     }
     if (!has_fp32_) {
@@ -117,7 +117,7 @@ class SheetDrafter {
   [[nodiscard]] std::string nearest_device() const {
     double highest = 0;
     for (const auto& [precision, peak] : sheet_.peaks) {
-      if (precision != Precision::fp8 && precision != Precision::nvfp4) highest = std::max(highest, peak.value());
+      if (!is_narrow(precision)) highest = std::max(highest, peak.value());
     }
     std::string best;
     double least = std::numeric_limits<double>::infinity();

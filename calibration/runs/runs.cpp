@@ -260,7 +260,8 @@ MeasuredRun read_run(const CsvTable& table, std::size_t row, const std::string& 
   run.global_batch = cells.positive("global_batch");
   cells.read_degrees(run);
   run.micro_batch = cells.micro_batch();
-  run.precision = cells.choice("precision", "precision", parse_enum<Precision>, "fp32, tf32, fp16, bf16, fp8 or nvfp4");
+  run.precision = cells.choice("precision", "precision", parse_enum<Precision>,
+                               "fp32, tf32, fp16, bf16, fp8, nvfp4, mxfp8, mxfp6, mxfp4 or int8");
   run.optimizer = cells.choice("optimizer", "optimizer", parse_enum<Optimizer>, std::string(optimizer_words));
   run.machine = cells.text("machine");
   run.software = cells.text("software");

@@ -90,7 +90,8 @@ void add_configured_options(const Command& command, CheckOptions& options) {
       .capture_default_str();
   command.add_option("--coefficients", study.coefficients, "measured coefficients of the machine of a configuration");
   add_software_option(command, study.software);
-  command.add_option("--precision", study.precision, "precision of a configuration: fp32, tf32, fp16, bf16, fp8 or nvfp4");
+  command.add_option("--precision", study.precision,
+                     "precision of a configuration: fp32, tf32, fp16, bf16, fp8, nvfp4, mxfp8, mxfp6, mxfp4 or int8");
   command.add_option("--optimizer", study.optimizer, "optimizer of a configuration: see 'recommend --help'");
   add_batch_options(command, plan);
   add_set_option(command, options.set_words);

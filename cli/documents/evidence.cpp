@@ -43,7 +43,7 @@ std::string_view precision_text(PrecisionClass precision) {
     case PrecisionClass::narrow:
       break;
   }
-  return "fp8 or nvfp4";
+  return "formats of 8 bits or fewer";
 }
 
 /// Returns the groups of alike_runs() among runs of the plan's class of models and of its device's maker.

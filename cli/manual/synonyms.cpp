@@ -71,6 +71,7 @@ constexpr auto synonym_table = std::to_array<Synonym>({
     {"dtype", "precision", "write --precision"},
     {"quantization", "precision", "write --precision fp8 or nvfp4; frozen weights in 4 bits (QLoRA): --lora 16 --base nf4"},
     {"quantize", "precision", "write --precision fp8 or nvfp4; frozen weights in 4 bits (QLoRA): --lora 16 --base nf4"},
+    {"forward-only", "lora", "write MODEL@trained=none: a step is then a forward pass"},
     {"lora-rank", "lora", say_lora},
     {"lora-r", "lora", say_lora},
     {"peft", "lora", say_lora},

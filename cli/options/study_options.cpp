@@ -218,7 +218,8 @@ void add_study_options(const Command& command, StudyOptions& o) {
   add_memory_options(command, o.memory);
   command
       .add_option("--precision", o.precision,
-                  "number format; default: mixed precision for sequences, else tf32 if the device has it, else fp32")
+                  "number format: fp32, tf32, fp16, bf16, fp8, nvfp4, mxfp8, mxfp6, mxfp4 or int8; default: mixed precision "
+                  "for sequences, else tf32 if the device has it, else fp32")
       .words([] { return texts(enum_names<Precision>); });
   const Option older = add_precision_options(command, o);
   add_setting(command, "optimizer_implementation", o.settings).words([] { return texts(list_implementation_names()); });

@@ -39,7 +39,8 @@ std::optional<Axis> axis_in(std::string_view word) {
 }
 
 /// The options that other tools have for a number format.
-constexpr std::array<std::string_view, 6> number_formats{"fp32", "tf32", "fp16", "bf16", "fp8", "nvfp4"};
+constexpr std::array<std::string_view, 10> number_formats{"fp32",  "tf32",  "fp16",  "bf16",  "fp8",
+                                                          "nvfp4", "mxfp8", "mxfp6", "mxfp4", "int8"};
 
 /// Returns a hint for a user who typed a framework's option, or a common word for a concept, in `command`. For example, the
 /// hint for `--tp` explains how to write degrees, and the hint for `--nodes` says that --gpus counts the GPUs of all nodes.

@@ -78,7 +78,9 @@ RunValues values_of(const Plan& plan, const ConfigurationFormat& format, std::in
   values.set(ConfigField::accumulation, plan.micro_batches);
   values.set(ConfigField::micro_batches, plan.micro_batches);
   // In a step in bf16, formats narrower than bf16 apply only to matrix products, so the precision of the step is bf16.
-  values.set(ConfigField::precision, to_string(is_narrow(plan.precision) ? Precision::bf16 : plan.precision));
+  // A narrower format that has no flag of its own stays the precision, which only a tool with a word for it can write.
+  const bool has_flag = plan.precision == Precision::fp8 || plan.precision == Precision::nvfp4;
+  values.set(ConfigField::precision, to_string(has_flag ? Precision::bf16 : plan.precision));
   values.flag(ConfigField::fp8, plan.precision == Precision::fp8);
   values.flag(ConfigField::fp4, plan.precision == Precision::nvfp4);
   const bool is_sgd = plan.optimizer == Optimizer::sgd || plan.optimizer == Optimizer::momentum;

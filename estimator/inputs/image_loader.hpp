@@ -9,4 +9,9 @@ namespace ddl {
 enum class ImageLoader { pillow, opencv, tensorflow, device };
 inline constexpr EnumNames<ImageLoader> image_loader_names{"pillow", "opencv", "tensorflow", "device"};
 
+/// A policy of random operations that change each image after its crop [Cubuk et al., "AutoAugment", CVPR 2019;
+/// "RandAugment", NeurIPS 2020].
+enum class Augmentation { none, autoaugment, randaugment };
+inline constexpr EnumNames<Augmentation> augmentation_names{"none", "autoaugment", "randaugment"};
+
 }  // namespace ddl

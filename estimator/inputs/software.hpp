@@ -102,6 +102,8 @@ struct Software {
   std::optional<ImageLoader> image_loader;
   /// Processes or threads of each rank that decode images. Unset: each rank has its share of the node's cores.
   std::optional<double> loader_workers;
+  /// The policy that changes each decoded image.
+  Augmentation augmentation = Augmentation::none;
   /// Spatial splits stop after this many weighted layers (model name → layer count). In other models, spatial splits
   /// continue as far as possible.
   std::vector<std::pair<std::string, int>> spatial_layers;

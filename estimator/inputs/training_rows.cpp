@@ -48,6 +48,10 @@ void set_loader_workers(const SettingValue& setting, SettingEffects& effects) {
   effects.assumptions.decodes_images = true;
 }
 
+void set_augmentation(const SettingValue& setting, SettingEffects& effects) {
+  effects.software.augmentation = static_cast<Augmentation>(setting.value);
+}
+
 void set_staging(const SettingValue& setting, SettingEffects& effects) {
   effects.assumptions.staging = static_cast<Staging>(setting.value);
 }
@@ -237,6 +241,15 @@ std::vector<SettingRow> with_training_rows(std::vector<SettingRow> rows) {
        .with_ideal = false,
        .in_launch_files = InLaunchFiles::irrelevant,
        .apply = set_loader_workers},
+      {.key = "augmentation",
+       .help = "policy of random operations that change each image that image_loader decodes: none, autoaugment or "
+               "randaugment",
+       .kind = Kind::name,
+       .names = augmentation_names,
+       .with_ideal = false,
+       .usual = "none",
+       .in_launch_files = InLaunchFiles::irrelevant,
+       .apply = set_augmentation},
       {.key = "precondition_every",
        .help = "steps between two decompositions of the matrices of kfac, shampoo or soap; default: 100 (kfac, shampoo), 10 "
                "(soap)",

@@ -231,10 +231,12 @@ std::vector<Work> KernelTimes::works(std::size_t layer, const Operation& operati
                                autocast_adapters_);
   const bool quantizes = !quantized_.empty() && quantized_[layer] && pass != Pass::backward_weight;
   const double quantized = quantizes ? static_cast<double>((pass == Pass::forward ? inputs.front() : output).items()) : 0;
-  if (quantizes && precision_ == Precision::fp8) {
-    // One kernel reads a tensor that products read, and writes two copies with 8 bits per element, along rows and along
-    // columns [Transformer Engine, transformer_engine/common/transpose/cast_transpose.cu].
-    works.push_back({.activation_items = quantized * 3, .kind = KernelKind::elementwise});
+  if (quantizes && precision_ != Precision::nvfp4) {
+    // One kernel reads a tensor that products read, and writes two copies with at most 8 bits per element, along rows and
+    // along columns [Transformer Engine, transformer_engine/common/transpose/cast_transpose.cu]. A copy with 8 bits counts
+    // as an item.
+    const double copy = narrow_bits(precision_) / 8.0;
+    works.push_back({.activation_items = quantized * (1 + 2 * copy), .kind = KernelKind::elementwise});
   } else if (quantizes) {
     // With NVFP4, two kernels quantize each tensor that products read, both along rows and, with a Hadamard transform, along
     // columns. The first kernel reads the tensor to find its largest element. The second reads the tensor, and writes two

@@ -60,11 +60,11 @@ ParameterBytes parameter_bytes(Optimizer optimizer, Precision precision, MixedPr
     if (mixed == MixedPrecision::full_gradients) bytes = {2, 4, 4};
     if (mixed == MixedPrecision::accumulated) bytes = {2, 2 + 4, 4};
     if (mixed == MixedPrecision::pure) bytes = {2, 2, 0};
-    // Weights and their transposes are copied to fp8 once for all micro-batches [NVIDIA,
-    // Transformer Engine documentation, te.Linear, is_first_microbatch].
-    if (precision == Precision::fp8) bytes.weight += 2;
-    // Weights and their transposes are copied to 4 bits, with an 8-bit scale for every 16 elements.
-    if (precision == Precision::nvfp4) bytes.weight += 2 * (4.0 + 8.0 / 16) / 8;
+    // Weights and their transposes are copied to 8 bits once for all micro-batches [NVIDIA, Transformer Engine
+    // documentation, te.Linear, is_first_microbatch]. Copies with fewer bits have a scale of 8 bits for each group. Integers
+    // are made where a product reads them [torchao, torchao/prototype/quantized_training/int8_mixed_precision.py].
+    const double bits = precision == Precision::int8 ? 0 : narrow_bits(precision);
+    bytes.weight += 2 * (bits > 0 && bits < 8 ? bits + 8.0 / scaled_items(precision) : bits) / 8;
   }
   const bool has_half_moments = is_mixed(precision) && mixed == MixedPrecision::pure && !has_8bit_state(optimizer);
   bytes.optimizer += optimizer_state_bytes(optimizer) * (has_half_moments ? 0.5 : 1.0);

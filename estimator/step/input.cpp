@@ -37,6 +37,23 @@ double pixel_rate(ImageLoader loader) {
 /// AutoAugment and erasing]. Assumed for other libraries.
 constexpr double transform_time = 1997e-6 / (3 * 224 * 224);
 
+/// Seconds of a host of speed 1 for each element of a sample that a policy changes by Pillow, in Python. Inferred from two
+/// runs of mindspore-lab/mindcv whose steps take as long on Ascend 910 as on 910B, so that they wait for their host:
+/// EfficientNet-B0 (AutoAugment, 128 images of 224 by 224 pixels in 173.5 ms) and Swin-T (RandAugment of two operations, 256
+/// in 454 ms), at the host_speed of these machines.
+double augmentation_time(Augmentation augmentation) {
+  constexpr double host_speed = 0.72, items = 3 * 224 * 224;
+  switch (augmentation) {
+    case Augmentation::autoaugment:
+      return 0.1735 / 128 * host_speed / items;
+    case Augmentation::randaugment:
+      return 0.454 / 256 * host_speed / items;
+    case Augmentation::none:
+      break;
+  }
+  return 0;
+}
+
 /// How much workers that decode images slow down each other: u workers on each core decode u / (1 + crowding * u) times as
 /// many images as one worker on one core. Workers of Pillow are processes, which send their images to the rank: eight
 /// processes of PyTorch's DataLoader on eight cores decode 2.2 (1,521 / 690, EPYC 9B14), 2.4 (1,754 / 735, Xeon 8581C)
@@ -140,6 +157,7 @@ namespace {
 struct Decoders {
   double cores = 0;  ///< of a node; 0 if no host decodes images, or if the datasheet does not state the cores
   double workers = 0;
+  double ranks = 0;  ///< that read samples, on a node
 };
 Decoders decoders_of(const Job& job, const Plan& plan) {
   const Software& software = job.coefficients.software;
@@ -149,7 +167,7 @@ Decoders decoders_of(const Job& job, const Plan& plan) {
   const double ranks = static_cast<double>(plan.mesh.devices()) / plan.mesh[Axis::pipeline] / reading_nodes(job, plan);
   const double cores = *host->cores_per_device * job.machine.devices_per_node();
   const double workers = ranks * software.loader_workers.value_or(*host->cores_per_device);
-  return {cores, std::min(1.0, workers / cores)};
+  return {cores, std::min(1.0, workers / cores), ranks};
 }
 
 }  // namespace
@@ -158,9 +176,14 @@ double decoding_rate(const Job& job, const Plan& plan) {
   const Decoders decoders = decoders_of(job, plan);
   if (decoders.cores <= 0) return 0;
   const ImageLoader loader = *job.coefficients.software.image_loader;
-  const double image = job.image_pixels / pixel_rate(loader) + job.facts.sample_items * transform_time;
-  const double alone = job.machine.device.host_speed / image;
-  return alone * decoders.cores * decoders.workers / (1 + crowding(loader) * decoders.workers);
+  const double augmented = job.facts.sample_items * augmentation_time(job.coefficients.software.augmentation);
+  // Python runs a policy in one thread of a process at a time, also beside threads that decode.
+  const bool has_processes = loader == ImageLoader::pillow;
+  const double transformed = job.facts.sample_items * transform_time + (has_processes ? augmented : 0);
+  const double image = job.image_pixels / pixel_rate(loader) + transformed;
+  const double speed = job.machine.device.host_speed;
+  const double rate = speed / image * decoders.cores * decoders.workers / (1 + crowding(loader) * decoders.workers);
+  return has_processes || augmented <= 0 ? rate : std::min(rate, speed / augmented * decoders.ranks);
 }
 
 Seconds decoding_time(const Job& job, const Plan& plan) {

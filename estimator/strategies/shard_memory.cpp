@@ -17,7 +17,7 @@ double tensor_item_bytes(const ModelFacts& facts, const Plan& plan, const Assump
   return casts(plan, assumptions) && is_wide ? wide_bytes : item_bytes(plan.precision);
 }
 
-double narrow_item_bytes(Precision precision) { return precision == Precision::nvfp4 ? 0.5 + 1.0 / 16 : 1 + 1.0 / 32; }
+double narrow_item_bytes(Precision precision) { return narrow_bits(precision) / 8.0 + 1.0 / scaled_items(precision); }
 
 KeptForm kept_form(const Plan& plan, const Assumptions& assumptions) {
   if (casts(plan, assumptions)) return KeptForm::autocast;

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,6 +15,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/csv.hpp"
+#include "core/embedded.hpp"
 #include "core/lower_case.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
@@ -24,43 +27,31 @@
 #include "model_zoo/files/published_names.hpp"
 
 namespace ddl {
+
+// This function is generated from catalogue/absent.csv.
+std::span<const EmbeddedFile> absent_model_files();
+
 namespace {
 
 constexpr std::size_t relatives_shown = 6, nearest_shown = 3;
 /// A shorter beginning of a name does not identify a family.
 constexpr std::size_t shortest_stem = 3;
 
-/// Networks that no bundled model is like, by a word of their names, and the bundled models that are the nearest. The words
-/// are separated by spaces.
+/// Networks that no bundled model is like, by a word of their names, and the bundled models that are the nearest.
 struct AbsentKind {
-  std::string_view words, are, nearest;
+  std::string words;  ///< separated by spaces
+  std::string are, nearest;
 };
-constexpr auto absent_kinds = std::to_array<AbsentKind>({
-    {"alphafold openfold boltz chai protenix rosettafold esmfold", "whole predictors of structures are not bundled",
-     "evoformer, which is the trunk of AlphaFold 2, and esm2-3b"},
-    {"mace nequip allegro gemnet dimenet equiformer painn uma", "equivariant networks of atoms are not bundled", "schnet"},
-    {"pangu climax gencast aifs aurora fuxi", "this weather model is not bundled", "graphcast, fourcastnet"},
-    {"openvla pi0 gr00t smolvla octo", "models that predict actions of robots are not bundled",
-     "paligemma-3b-224, llava-1.5-7b, smolvlm-500m"},
-    {"evo hyenadna caduceus", "models of DNA with long convolutions are not bundled", "mamba2-2.7b, lfm2-1.2b"},
-    {"mochi cosmos opensora sora skyreels", "this generator of videos is not bundled",
-     "wan2.1-1.3b, cogvideox-5b, hunyuan-video, ltx-video"},
-    {"hidream sana auraflow lumina chroma kandinsky hunyuandit hunyuanimage omnigen",
-     "this generator of images is not bundled", "flux.1-dev, sd3.5-medium, z-image, pixart-sigma-1024"},
-    {"marian opus prophetnet", "this encoder and decoder is not bundled", "bart-base, t5-base, nllb-200-600m"},
-    {"deberta electra albert xlnet longformer bigbird mpnet", "this encoder is not bundled",
-     "bert-base, roberta-base, modernbert-base"},
-    {"rwkv mamba jamba hyena", "this recurrence is not bundled", "mamba2-2.7b, falcon-h1-7b, qwen3-next-80b-a3b"},
-    {"gat gcn graphsage rgat gin", "networks of graphs are not bundled", "schnet, graphcast"},
-    {"yolo yolov rfdetr", "this detector is not bundled", "yolov8n, yolov8m, yolov8x, rt-detr-r50"},
-    {"f5 tts orpheus csm kokoro dia vibevoice musicgen", "models that generate speech or music are not bundled",
-     "whisper-large-v3, llama3.2-3b"},
-    {"canary parakeet", "this recognizer of speech is not bundled",
-     "wav2vec2-conformer-large, whisper-large-v3, wav2vec2-large"},
-    {"chronos timesfm moirai timer tabpfn", "models of time series and tables are not bundled", "t5-base, gpt2"},
-    {"nanogpt nanochat", "the scripts of nanoGPT train a GPT-2", "gpt2, gpt2-xl"},
-    {"ncf deepfm sasrec hstu bert4rec", "this recommender is not bundled", "dlrm, dlrm-v2"},
-});
+
+std::vector<AbsentKind> read_absent_kinds() {
+  const EmbeddedFile& file = absent_model_files().front();
+  const CsvTable table = CsvTable::parse(std::string(file.content), std::string(file.path));
+  const std::size_t words = table.column("words"), are = table.column("are"), nearest = table.column("nearest");
+  std::vector<AbsentKind> kinds;
+  for (std::size_t row = 0; row < table.rows(); ++row)
+    kinds.push_back({table.cell(row, words), table.cell(row, are), table.cell(row, nearest)});
+  return kinds;
+}
 
 /// Whether the name is that of a file with weights, which does not contain the graph of the network.
 bool is_weights_file(std::string_view name) {
@@ -70,7 +61,7 @@ bool is_weights_file(std::string_view name) {
 
 /// Returns the kind of a network that no bundled model is like, by the words of its name, also without digits and what
 /// follows them.
-const AbsentKind* absent_kind_of(std::string_view name) {
+std::optional<AbsentKind> absent_kind_of(std::string_view name) {
   std::set<std::string> words;
   std::string word;
   for (const char c : lower_case(name) + " ") {
@@ -82,14 +73,14 @@ const AbsentKind* absent_kind_of(std::string_view name) {
     words.insert(word.substr(0, word.find_first_of("0123456789")));
     word.clear();
   }
-  for (const AbsentKind& kind : absent_kinds) {
+  for (AbsentKind& kind : read_absent_kinds()) {
     for (std::size_t at = 0; at < kind.words.size();) {
       const std::size_t end = std::min(kind.words.find(' ', at), kind.words.size());
-      if (words.contains(std::string(kind.words.substr(at, end - at)))) return &kind;
+      if (words.contains(kind.words.substr(at, end - at))) return std::move(kind);
       at = end + 1;
     }
   }
-  return nullptr;
+  return std::nullopt;
 }
 
 /// Returns the letters with which a name begins: `qwen` of `Qwen4-9B`.
@@ -272,7 +263,7 @@ std::string unknown_model_hint(std::string_view name) {
   const bool is_close = known.starts_with("did you mean");
   const std::optional<std::string> meant = meant_by(name, names);
   if (!is_repository && meant) return fmt::format("did you mean {}?", quote(*meant));
-  if (const AbsentKind* const kind = absent_kind_of(name))
+  if (const std::optional<AbsentKind> kind = absent_kind_of(name))
     return fmt::format("{}; the nearest: {}; or write a model file (docs/models.md)", kind->are, kind->nearest);
   std::vector<std::string> relatives = relatives_of(name);
   const NameNumbers numbers = numbers_of(name);

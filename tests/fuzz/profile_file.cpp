@@ -26,7 +26,7 @@ void check_prices(const Profile& profile) {
   static const Problem relu = parse_problem("activation kind=relu in=4x8x8 samples=4 pass=backward-data", "fuzzer");
   static const UpdateProblem update = parse_update_problem("update optimizer=sgd parameters=148", "fuzzer");
   Device device;
-  device.peak = {FlopRate(1e12), std::nullopt, std::nullopt, std::nullopt, std::nullopt, std::nullopt};
+  device.peak[Precision::fp32] = FlopRate(1e12);
   device.memory_bandwidth = Bandwidth(100e9);
   const FoundProfile found{"any.profile", profile};
   const MeasuredKernels kernels = measured_kernels(std::span(&found, 1), model, Precision::fp32);

@@ -35,7 +35,9 @@ Machine small_cluster(double memory) {
   Machine machine;
   machine.name = "small";
   machine.device.name = "device";
-  machine.device.peak = {FlopRate(10e12), std::nullopt, FlopRate(40e12), FlopRate(40e12), std::nullopt, std::nullopt};
+  machine.device.peak[Precision::fp32] = FlopRate(10e12);
+  machine.device.peak[Precision::fp16] = FlopRate(40e12);
+  machine.device.peak[Precision::bf16] = FlopRate(40e12);
   machine.device.memory = Bytes(memory);
   machine.device.memory_bandwidth = Bandwidth(1e12);
   machine.device.is_processor = true;  // without buffers and without a driver's context
@@ -262,7 +264,9 @@ Model deep(int layers) {
 
 TEST_CASE("a search answers with no plan whose time is not a number") {
   Machine machine = small_cluster(1e9);
-  machine.device.peak = {FlopRate(1e-307), std::nullopt, FlopRate(1e-307), FlopRate(1e-307), std::nullopt, std::nullopt};
+  machine.device.peak[Precision::fp32] = FlopRate(1e-307);
+  machine.device.peak[Precision::fp16] = FlopRate(1e-307);
+  machine.device.peak[Precision::bf16] = FlopRate(1e-307);
   const std::vector<NamedFamily> families{{family_bit(Axis::data)}, {family_bit(Axis::data) | family_bit(Axis::tensor)}};
   const auto [found, all] = answers_to({.name = "too slow", .model = deep(2), .devices = 4, .families = families}, machine);
   for (const SearchResult* result : {&found, &all}) {

@@ -185,7 +185,8 @@ inline Machine three_levels() {
   Machine machine;
   machine.name = "three-levels";
   machine.device.name = "device";
-  machine.device.peak = {FlopRate(10e12), std::nullopt, FlopRate(40e12), std::nullopt, std::nullopt, std::nullopt};
+  machine.device.peak[Precision::fp32] = FlopRate(10e12);
+  machine.device.peak[Precision::fp16] = FlopRate(40e12);
   machine.device.memory = Bytes(1e12);
   machine.device.memory_bandwidth = Bandwidth(500e9);
   machine.device.tile = 16;

@@ -20,7 +20,8 @@ inline Machine nodes_of(int devices, double memory) {
   Machine machine;
   machine.name = "nodes";
   machine.device.name = "device";
-  machine.device.peak = {FlopRate(15.7e12), std::nullopt, FlopRate(125e12), std::nullopt, std::nullopt, std::nullopt};
+  machine.device.peak[Precision::fp32] = FlopRate(15.7e12);
+  machine.device.peak[Precision::fp16] = FlopRate(125e12);
   machine.device.memory = Bytes(memory);
   machine.device.memory_bandwidth = Bandwidth(900e9);
   machine.levels.push_back({"node", devices, Seconds(5e-6), Bandwidth(50e9), 1});

@@ -222,7 +222,7 @@ class Backend final : public KernelBackend {
 
  private:
   std::string refusal_of(Precision precision) const {
-    if (is_narrow(precision)) return "matrix products in fp8 and nvfp4 are not measured";
+    if (is_narrow(precision)) return "matrix products with 8 bits or fewer are not measured";
     // Tensor cores support bf16 and tf32 from Ampere on.
     constexpr int ampere = 8;
     if ((precision == Precision::bf16 || precision == Precision::tf32) && properties_.major < ampere) {

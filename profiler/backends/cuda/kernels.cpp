@@ -64,6 +64,10 @@ device::Number number(Precision precision) {
     case Precision::tf32:
     case Precision::fp8:
     case Precision::nvfp4:
+    case Precision::mxfp8:
+    case Precision::mxfp6:
+    case Precision::mxfp4:
+    case Precision::int8:
       break;
   }
   return device::Number::fp32;

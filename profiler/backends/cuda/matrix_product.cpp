@@ -23,6 +23,10 @@ cudaDataType_t data_type_of(Precision precision) {
     case Precision::tf32:
     case Precision::fp8:
     case Precision::nvfp4:
+    case Precision::mxfp8:
+    case Precision::mxfp6:
+    case Precision::mxfp4:
+    case Precision::int8:
       break;
   }
   return CUDA_R_32F;

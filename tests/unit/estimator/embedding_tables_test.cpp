@@ -233,7 +233,7 @@ TEST_CASE("rows are as frequent as the share of the most frequent hundredth says
 TEST_CASE("exchanges of tables are hidden behind the layers that read no table") {
   Machine machine;
   machine.name = "node";
-  machine.device.peak = {FlopRate(15e12), std::nullopt, std::nullopt, std::nullopt, std::nullopt, std::nullopt};
+  machine.device.peak[Precision::fp32] = FlopRate(15e12);
   machine.device.memory = Bytes(80e9);
   machine.device.memory_bandwidth = Bandwidth(900e9);
   // 1 GB/s: the exchange takes longer than the kernels; 1,000 GB/s: it takes less time.

@@ -132,6 +132,25 @@ TEST_CASE("the hosts decode encoded images on the cores of their ranks, or on as
   CHECK(reading.time() == Approx(4.0));
 }
 
+TEST_CASE("a policy of augmentation takes its time in each process, or in one thread of a rank at a time") {
+  Assumptions decodes;
+  decodes.decodes_images = true;
+  Reading reading(decodes);
+  Software& software = reading.coefficients.software;
+  reading.plan.mesh.set(Axis::data, 8);
+  reading.machine.host = HostPath{.cores_per_device = 2};
+  reading.job.image_pixels = 1;
+  // 16 images of 25 elements on a node with four ranks. Each element takes 0.454 s / 256 * 0.72 / (3 * 224 * 224).
+  constexpr double policy = 25 * 0.454 / 256 * 0.72 / (3 * 224 * 224), other = 25 * 1997e-6 / (3 * 224 * 224) + 1 / 84e6;
+  software.image_loader = ImageLoader::opencv;
+  software.augmentation = Augmentation::randaugment;
+  CHECK(decoding_time(reading.job, reading.plan).value() == Approx(16 * policy / 4));
+  software.image_loader = ImageLoader::pillow;
+  CHECK(decoding_time(reading.job, reading.plan).value() == Approx(16 * (policy + other) / (8 * 0.32)));
+  software.augmentation = Augmentation::none;
+  CHECK(decoding_time(reading.job, reading.plan).value() == Approx(16 * other / (8 * 0.32)));
+}
+
 TEST_CASE("without prefetching, files are read before images are decoded") {
   Assumptions exposed;
   exposed.input_overlapped = false;

@@ -15,7 +15,9 @@ using namespace ddl;
 /// Returns a device of 2 TFLOP/s, 8 in bf16, with 100 GB/s and 4 multiprocessors.
 Device device_with(std::vector<KernelFamily> own, std::vector<KernelFamily> others = {}) {
   Device device = nodes_of_four().device;
-  device.peak = {FlopRate(2e12), std::nullopt, FlopRate(8e12), FlopRate(8e12), std::nullopt, std::nullopt};
+  device.peak[Precision::fp32] = FlopRate(2e12);
+  device.peak[Precision::fp16] = FlopRate(8e12);
+  device.peak[Precision::bf16] = FlopRate(8e12);
   device.attainable_peak = 1;
   device.memory_bandwidth = Bandwidth(100e9);
   device.multiprocessors = 4;

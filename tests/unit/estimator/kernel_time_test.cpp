@@ -32,7 +32,8 @@ layers:
 /// TFLOP/s, 4 in half precision, 100 GB/s.
 Machine half_as_fast_as_its_sheet() {
   Machine machine = nodes_of_four();
-  machine.device.peak = {FlopRate(2e12), std::nullopt, FlopRate(8e12), std::nullopt, std::nullopt, std::nullopt};
+  machine.device.peak[Precision::fp32] = FlopRate(2e12);
+  machine.device.peak[Precision::fp16] = FlopRate(8e12);
   machine.device.attainable_peak = 0.5;
   machine.device.memory_bandwidth = Bandwidth(125e9);
   machine.device.attainable_bandwidth = 0.8;

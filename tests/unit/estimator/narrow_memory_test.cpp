@@ -6,6 +6,7 @@
 #include "estimator/exchanges/gradient_exchange.hpp"
 #include "estimator/facts/model_facts.hpp"
 #include "estimator/memory/memory.hpp"
+#include "estimator/strategies/shard_memory.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/trained_parts.hpp"
 #include "tests/catch.hpp"
@@ -59,6 +60,30 @@ TEST_CASE("weights in fp8: copies of weights in bf16, or fp8 alone, and frozen w
   REQUIRE(trained < 1);
   // A frozen weight has one byte, and a scale of one byte for each 32 weights.
   CHECK(parameter_bytes(facts, plan, assumptions).weight == Approx(2 * trained + (1 - trained) * 33 / 32));
+}
+
+TEST_CASE("copies of weights and inputs have the bits of the format, and scales of 8 bits for 16 or 32 elements") {
+  Model model = chain_of(3);
+  const ModelFacts facts = facts_of(model);
+  Plan plan;
+  plan.optimizer = Optimizer::adam;
+  const Assumptions assumptions;
+  struct Format {
+    Precision precision;
+    double input, copies;
+  };
+  // torchao makes integers where a product reads a weight, so there are no copies of weights in int8.
+  for (const auto& [precision, input, copies] : {Format{Precision::nvfp4, 0.5 + 1.0 / 16, 2 * (0.5 + 1.0 / 16)},
+                                                 {Precision::mxfp8, 1 + 1.0 / 32, 2},
+                                                 {Precision::mxfp6, 0.75 + 1.0 / 32, 2 * (0.75 + 1.0 / 32)},
+                                                 {Precision::mxfp4, 0.5 + 1.0 / 32, 2 * (0.5 + 1.0 / 32)},
+                                                 {Precision::int8, 1 + 1.0 / 32, 0}}) {
+    INFO(to_string(precision));
+    plan.precision = precision;
+    CHECK(narrow_item_bytes(precision) == Approx(input));
+    CHECK(parameter_bytes(facts, plan, assumptions).weight == Approx(2 + copies));
+    CHECK(exchanged_bytes(plan, assumptions).weight == 2);
+  }
 }
 
 }  // namespace

@@ -11,7 +11,8 @@ inline Machine nodes_of_four() {
   Machine machine;
   machine.name = "nodes-of-four";
   machine.device.name = "device";
-  machine.device.peak = {FlopRate(1e12), std::nullopt, FlopRate(4e12), std::nullopt, std::nullopt, std::nullopt};
+  machine.device.peak[Precision::fp32] = FlopRate(1e12);
+  machine.device.peak[Precision::fp16] = FlopRate(4e12);
   machine.device.memory = Bytes(1e12);
   machine.device.memory_bandwidth = Bandwidth(100e9);
   machine.levels.push_back({"node", 4, Seconds(1), Bandwidth(1000), 1});

@@ -22,7 +22,7 @@ using namespace ddl;
 /// Returns a roofline of 1 TFLOP/s and 100 GB/s.
 Roofline roofline() {
   Device device;
-  device.peak = {FlopRate(1e12), std::nullopt, std::nullopt, std::nullopt, std::nullopt, std::nullopt};
+  device.peak[Precision::fp32] = FlopRate(1e12);
   device.memory_bandwidth = Bandwidth(100e9);
   return {device, Precision::fp32};
 }
