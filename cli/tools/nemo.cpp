@@ -191,6 +191,8 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"distributed_strategy.*", "this plan of NeuronX Distributed Training is not read", as_options},
     {"model.mtp_num_layers", "no supported family of models predicts several tokens ahead", other_model, true},
     {"model.hybrid_override_pattern", "not all of its layers are transformer blocks", other_model, true},
+    // Only Griffin has this key, whatever its value is [NVIDIA/NeMo, examples/nlp/language_modeling, megatron_griffin].
+    {"model.activations_checkpoint_recurrent", "not all of its layers are transformer blocks", other_model, true, "*"},
     {"model.mcore_bert", "an encoder is trained", "name its model, such as --model bert-large", true, "*", "", "bert"},
     {"model.bert_binary_head", "an encoder is trained", "name its model, such as --model bert-large", true, "*", "", "bert"},
     {"model.encoder.*", "an encoder and a decoder are trained", other_model, true, "", "", "t5"},

@@ -155,7 +155,10 @@ std::string predicted_of(const Configuration& configuration, const std::string& 
   const Model loaded = load_model(model);
   const auto of_family = [](const auto& each) { return each.first == "predicted"; };
   if (std::ranges::any_of(loaded.family_parameters, of_family)) return fmt::format("@predicted={}", *predicted);
-  warnings.push_back(fmt::format("not modeled: {} predicts no further tokens", quote(model)));
+  const Fact* const said = configuration.find(ConfigField::predicted);
+  const bool is_listed = std::ranges::any_of(
+      configuration.not_modeled, [&](const ConfigEntry& each) { return said->from && each.key == said->from->key; });
+  if (!is_listed) warnings.push_back(fmt::format("not modeled: {} predicts no further tokens", quote(model)));
   return {};
 }
 
