@@ -129,16 +129,20 @@ class Drafter {
     return ratio > 1 - tolerance && ratio < 1 + tolerance ? Match::same : Match::other_memory;
   }
 
-  /// The first bundled machine with the detected GPU, rather one that is no instance of a cloud; empty if there is none.
+  /// A bundled machine with the detected GPU, rather one that is no instance of a cloud, then rather one with as many GPUs a
+  /// node; empty if there is none.
   [[nodiscard]] std::string machine_with(Match match) const {
-    std::string instance;
+    std::string best;
+    int best_rank = 0;
     for (const std::string& name : machine_names()) {
       const MachineSheet sheet = load_machine_sheet(name, KernelTables::left_out);
       if (match_of(sheet.machine.device) != match) continue;
-      if (sheet.kind != MachineKind::cloud) return name;
-      if (instance.empty()) instance = name;
+      const bool has_as_many = sheet.machine.devices_per_node() == request_.host.gpus->count;
+      const int rank = 1 + (sheet.kind != MachineKind::cloud ? 2 : 0) + (has_as_many ? 1 : 0);
+      if (rank > best_rank) best = name;
+      best_rank = std::max(best_rank, rank);
     }
-    return instance;
+    return best;
   }
   std::string described_by(const std::string& machine) {
     return found(fmt::format("GPUs: {0} describes this GPU: write this file again with --like {0}.", machine));

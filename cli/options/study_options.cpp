@@ -191,8 +191,8 @@ void add_recovery_options(const Command& command, StudyOptions& o) {
 }  // namespace
 
 void add_study_options(const Command& command, StudyOptions& o) {
-  offer_models(
-      command.add_option("model,--model", o.model, "bundled model (see 'models list'), a model file or an ONNX file"))
+  offer_models(command.add_option("model,--model", o.model,
+                                  "bundled model (see 'models list'), a model file, an ONNX file or a config.json"))
       .capture_default_str();
   add_sample_options(command, o.sequence, o.input_shape);
   add_whole_number(command, "--lora", o.adapters, 1, max_attribute,

@@ -55,7 +55,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"megatron_lm_config.megatron_lm_use_distributed_optimizer", PlanChoice::zero, "", common::counts, "megatron"},
 });
 
-constexpr auto usual = std::to_array<UsualValue>({{ConfigField::reshards, "yes"}});
+// DeepSpeed's stage is that of src/accelerate/utils/dataclasses.py, DeepSpeedPlugin.
+constexpr auto usual = std::to_array<UsualValue>({{ConfigField::reshards, "yes"}, {PlanChoice::zero, "2", "deepspeed"}});
 
 constexpr auto not_modeled = argument_names("fsdp_config.fsdp_forward_prefetch", "fsdp_config.fsdp_backward_prefetch",
                                             "dynamo_config.dynamo_backend", "ipex_config.ipex", "fp8_config.backend");

@@ -53,7 +53,21 @@ enum class ConfigField {
   attention,       ///< attention kernels: fused, unfused, flash2 or flash3
   implementation,  ///< fused or unfused; used if `attention` is not given
   parallel,        ///< yes: attention and MLP of a block have the same input
-  latent,          ///< yes: multi-head latent attention
+  expert_layers,   ///< which blocks have experts: each nth block, or `[0]*3+[1]*58`
+  dense_layers,    ///< number of first blocks without experts
+  shared_width,    ///< width of the MLP of a mixture that all tokens share
+  shared_experts,  ///< its width, in experts
+  shared_gate,     ///< yes or no: one factor for each token weighs its result
+  scores,          ///< of the router: softmax or sigmoid
+  expert_groups,
+  active_groups,
+  query_rank,   ///< of latent attention: channels of the compressed queries
+  kv_rank,      ///< channels of the compressed keys and values
+  key_size,     ///< channels of a head's key without those of its position
+  rotary_size,  ///< channels of a head's key with its position
+  value_size,
+  predicted,  ///< number of tokens behind the next one that training predicts
+  latent,     ///< yes: multi-head latent attention
   // Devices.
   gpus,
   nodes,

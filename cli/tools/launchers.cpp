@@ -27,6 +27,7 @@ std::span<const Launcher> launchers() {
 std::span<const ArgumentRow> launcher_rows() {
   // torchrun starts a process for each device that a node has.
   static constexpr auto processes = argument_words("gpu=", "auto=", "*=*");
+  static constexpr auto precisions = argument_words("bf16=bf16", "fp16=fp16", "fp8=fp8", "no=");
   static constexpr auto arguments = std::to_array<ArgumentRow>({
       {"slurm:--nodes|slurm:-N|srun:--nodes|srun:-N", ConfigField::nodes},
       {"torchrun:--nnodes|deepspeed:--num-nodes|accelerate:--num-machines", ConfigField::nodes},
@@ -37,6 +38,12 @@ std::span<const ArgumentRow> launcher_rows() {
       {"deepspeed:--num-gpus|msrun:--local-worker-num|pbs:-l ngpus|sge:-l ngpus|pjm:-l ngpus|lsf:-gpu",
        ConfigField::gpus_per_node},
       {"accelerate:--config-file", ConfigField::accelerate_file},
+      // The program may set its precision itself [huggingface/transformers, training_args.py, ACCELERATE_MIXED_PRECISION].
+      weak(only_read({"accelerate:--mixed-precision", ConfigField::precision, "", precisions})),
+      // What starts a launcher, as in `launch --num-nodes 2 --gpus 8 -- torchrun …`: allenai/open-instruct, mason.py;
+      // allenai/beaker-gantry; skypilot-org/skypilot, sky/client/cli.
+      {"launch:--num-nodes|launch:--nnodes|launch:--replicas", ConfigField::nodes},
+      {"launch:--gpus|launch:--gpus-per-node", ConfigField::gpus_per_node},
       // Arguments of batch systems other than Slurm: PBS, qsub(1B) and pbs_resources(7B); Grid
       // Engine; Fujitsu's pjsub; LSF, bsub(1).
       {"pbs:-l select|sge:-l select|pjm:-l select|lsf:-nnodes", ConfigField::nodes},

@@ -33,6 +33,7 @@ constexpr auto masters = argument_words("fp32=fp32", "fp16=half");
 // `none` has no auxiliary loss. Its load is at least as uneven as with a loss.
 constexpr auto routings = argument_words("aux_loss=natural", "seq_aux_loss=natural", "global_aux_loss=natural",
                                          "sinkhorn=natural", "none=natural", "*=natural");
+constexpr auto scores = argument_words("softmax=softmax", "sigmoid=sigmoid");
 constexpr auto moments = argument_words("fp32=fp32", "fp16=half", "bf16=half", "fp8=fp8");
 constexpr auto attentions = argument_words("auto=fused", "flash=flash2", "fused=fused", "unfused=unfused", "local=unfused");
 constexpr auto implementations = argument_words("transformer_engine=fused", "local=unfused", "inference_optimized=fused");
@@ -77,6 +78,22 @@ constexpr auto arguments = std::to_array<ArgumentRow>({
     // Only in versions with unfused attention by default: Megatron-LM up to 2021, deepspeedai/Megatron-DeepSpeed.
     weak(only_read({"--deepspeed|--DDP-impl|--checkpoint-activations", ConfigField::implementation, "unfused"})),
     only_read({"--multi-latent-attention", ConfigField::latent, "yes"}),
+    only_read({"--q-lora-rank", ConfigField::query_rank}),
+    only_read({"--kv-lora-rank", ConfigField::kv_rank}),
+    // The second names are those of MindSpeed-LLM and of alibaba/Pai-Megatron-Patch, megatron_patch/arguments.py.
+    only_read({"--qk-head-dim|--qk-nope-head-dim", ConfigField::key_size}),
+    only_read({"--qk-pos-emb-head-dim|--qk-rope-head-dim", ConfigField::rotary_size}),
+    only_read({"--v-head-dim", ConfigField::value_size}),
+    only_read({"--mtp-num-layers", ConfigField::predicted}),
+    only_read({"--moe-layer-freq", ConfigField::expert_layers}),
+    only_read({"--moe-shared-expert-intermediate-size", ConfigField::shared_width}),
+    only_read({"--moe-shared-expert-gate", ConfigField::shared_gate, "yes"}),
+    only_read({"--moe-router-score-function", ConfigField::scores, "", scores}),
+    only_read({"--moe-router-num-groups", ConfigField::expert_groups}),
+    only_read({"--moe-router-group-topk", ConfigField::active_groups}),
+    // MindSpeed's first blocks without experts, and its shared experts [Ascend/MindSpeed, mindspeed/features_manager].
+    only_read({"--first-k-dense-replace", ConfigField::dense_layers}),
+    only_read({"--n-shared-experts", ConfigField::shared_experts}),
     {"--use-flash-attn", ConfigField::attention, "fused"},
     only_read({"--use-flash-attn-v2", ConfigField::attention, "flash2"}),
     only_read({"--use-flash-attn-triton", ConfigField::attention, "fused"}),
@@ -158,7 +175,8 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::precision, "fp32
                                                   {ConfigField::tied, "yes"},
                                                   {ConfigField::hidden_dropout, "0.1"},
                                                   {ConfigField::attention_dropout, "0.1"},
-                                                  {ConfigField::vocabulary_multiple, "128"}});
+                                                  {ConfigField::vocabulary_multiple, "128"},
+                                                  {ConfigField::kv_rank, "32"}});
 
 constexpr auto missing = std::to_array<MissingValue>({
     {PlanChoice::zero, "its distributed optimizer is ZeRO-1: --zero 1"},
@@ -169,8 +187,7 @@ constexpr auto missing = std::to_array<MissingValue>({
 constexpr auto not_modeled =
     argument_names("--distribute-saved-activations", "--cpu-offloading-num-layers", "--decoder-seq-length",
                    "--optimizer-offload-fraction", "--fp8-param-gather", "--num-distributed-optimizer-instances",
-                   "--moe-layer-freq", "--moe-shared-expert-intermediate-size", "--moe-token-dispatcher-type",
-                   "--overlap-moe-expert-parallel-comm", "--window-size", "--mtp-num-layers", "--cuda-graph-impl",
+                   "--moe-token-dispatcher-type", "--overlap-moe-expert-parallel-comm", "--window-size", "--cuda-graph-impl",
                    "--enable-cuda-graph", "--rampup-batch-size", "--no-gradient-accumulation-fusion", "--tp-comm-overlap");
 
 constexpr auto marks =
@@ -194,8 +211,8 @@ constexpr auto harmless = argument_names(
     "--tokenizer-*", "--tiktoken-*", "--vocab-extra-ids", "--trust-remote-code", "--tensorboard*", "--wandb*", "--timing-*",
     "--profile*", "--use-pytorch-profiler", "--distributed-*", "--local-rank", "--master-*", "--rdzv*", "--nnodes",
     "--node-rank", "--nproc*", "--use-mcore-models", "--use-legacy-models", "--norm-epsilon", "--layernorm-epsilon",
-    "--apply-layernorm-1p", "--rotary-base", "--rotary-seq-len-*", "--rotary-interleaved", "--use-rope-scaling", "--rope-*",
-    "--yarn-*", "--attention-softmax-in-fp32", "--apply-query-key-layer-scaling", "--no-query-key-layer-scaling",
+    "--apply-layernorm-1p", "--rotary-*", "--mscale*", "--use-rope-scaling", "--rope-*", "--yarn-*",
+    "--attention-softmax-in-fp32", "--apply-query-key-layer-scaling", "--no-query-key-layer-scaling",
     "--accumulate-allreduce-grads-in-fp32", "--loss-scale*", "--initial-loss-scale", "--min-loss-scale", "--hysteresis",
     "--fp16-lm-cross-entropy", "--check-for-*", "--no-check-for-*", "--rerun-mode", "--manual-gc*",
     "--empty-unused-memory-level", "--overlap-param-gather", "--align-grad-reduce", "--align-param-gather",
@@ -224,7 +241,12 @@ constexpr auto encoder_model =
     "name its model, such as --model bert-large or t5-base: the other arguments of the file are used";
 constexpr auto encoders = "bert t5", pairs = "t5";
 constexpr auto refused = std::to_array<RefusedArgument>({
-    {"--mtp-num-layers", "no supported family of models predicts several tokens ahead", other_model, true},
+    // The family with latent attention predicts further tokens.
+    {.key = "--mtp-num-layers",
+     .reason = "no supported family of models predicts several tokens ahead",
+     .hint = other_model,
+     .is_of_model = true,
+     .without = "--multi-latent-attention"},
     {"--is-hybrid-model", "not all of its layers are transformer blocks", other_model, true},
     {"--hybrid-override-pattern", "not all of its layers are transformer blocks", other_model, true},
     {"--hybrid-layer-pattern", "not all of its layers are transformer blocks", other_model, true},
@@ -237,12 +259,7 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"--full-attention-interval", "not all of its layers are transformer blocks", other_model, true},
     {"--linear-num-key-heads", "not all of its layers are transformer blocks", other_model, true},
     {"--heterogeneous-layers-config-*", "its blocks differ from each other", other_model, true},
-    // In MindSpeed, -1 gives experts to all blocks [Ascend/MindSpeed-LLM, docs of --moe-layer-freq].
-    {"--moe-layer-freq", "only a part of its blocks has experts", other_model, true, "", "1 -1"},
-    {"--first-k-dense-replace", "only a part of its blocks has experts", other_model, true, "", "-1"},
-    {"--moe-shared-expert-intermediate-size", "no supported family of models has shared experts", other_model, true},
-    // MindSpeed's shared experts and blocks without effect [Ascend/MindSpeed, mindspeed/features_manager].
-    {"--n-shared-experts", "no supported family of models has shared experts", other_model, true},
+    // MindSpeed's blocks without effect [Ascend/MindSpeed, mindspeed/features_manager].
     {"--noop-layers", "some of its blocks do nothing", other_model, true},
     {"--use-multiparameter-pipeline-model-parallel", "its stages exchange further tensors", other_model, true},
     {"MODE", "it generates text", "give the configuration of the training instead", false, "inference rl"},
@@ -264,6 +281,7 @@ constexpr auto refused = std::to_array<RefusedArgument>({
      .is_of_model = true,
      .without = "--lora-r"},
     {"--peft*", "arguments about adapters are not read", "name the model with its adapters: --model NAME@lora=16", true},
+    {"--position-embedding-type", "its positions are those of a vision-language model", other_model, true, "mrope"},
     {"--model-provider", "a vision model is trained as well", other_model, true, "*vlm* *llava* *mimo*"},
     {"--kd", "a second model runs without gradients", other_model, true},
     // Stages of MindSpeed-LLM other than pre-training and supervised fine-tuning.

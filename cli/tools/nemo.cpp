@@ -30,6 +30,7 @@ constexpr auto sharding_optimizers = argument_words("distributed_fused_adam=1", 
                                                     "megatron_fused_adam=0", "adam=0", "adamw=0", "sgd=0");
 constexpr auto routings = argument_words("aux_loss=natural", "seq_aux_loss=natural", "global_aux_loss=natural",
                                          "sinkhorn=natural", "none=natural");
+constexpr auto scores = argument_words("softmax=softmax", "sigmoid=sigmoid");
 constexpr auto exchanges = argument_words("p2p=ring", "a2a=ulysses", "all_gather=ring");
 
 // Without a scheme, all weights are trained, whatever the sections of the schemes say.
@@ -112,6 +113,17 @@ constexpr auto arguments = std::to_array<ArgumentRow>({
     only_read({"model.moe_expert_capacity_factor", ConfigField::capacity_factor}),
     only_read({"model.moe_pad_expert_input_to_capacity", ConfigField::padded_experts, "", common::flags}),
     only_read({"model.multi_latent_attention", ConfigField::latent, "", common::flags}),
+    only_read({"model.q_lora_rank", ConfigField::query_rank}),
+    only_read({"model.kv_lora_rank", ConfigField::kv_rank}),
+    only_read({"model.qk_head_dim", ConfigField::key_size}),
+    only_read({"model.qk_pos_emb_head_dim", ConfigField::rotary_size}),
+    only_read({"model.v_head_dim", ConfigField::value_size}),
+    only_read({"model.moe_layer_freq", ConfigField::expert_layers}),
+    only_read({"model.moe_shared_expert_intermediate_size", ConfigField::shared_width}),
+    only_read({"model.moe_shared_expert_gate", ConfigField::shared_gate, "", common::flags}),
+    only_read({"model.moe_router_score_function", ConfigField::scores, "", scores}),
+    only_read({"model.moe_router_num_groups", ConfigField::expert_groups}),
+    only_read({"model.moe_router_group_topk", ConfigField::active_groups}),
     only_read({"model.tokenizer.model|tokenizer.tokenizer_model", ConfigField::tokenizer}),
     only_read({"model.tokenizer.type", ConfigField::tokenizer_kind}),
 });
@@ -136,10 +148,9 @@ constexpr auto missing = std::to_array<MissingValue>({
 
 constexpr auto not_modeled =
     argument_names("model.ub_tp_comm_overlap", "model.tp_comm_overlap", "model.megatron_amp_O2", "model.fp8_params",
-                   "model.grad_allreduce_chunk_size_mb", "model.moe_layer_freq", "model.moe_shared_expert_intermediate_size",
-                   "model.moe_token_dispatcher_type", "model.window_size", "model.mtp_num_layers", "model.cuda_graph_impl",
-                   "model.enable_cuda_graph", "model.rampup_batch_size", "ddp.grad_reduce_in_fp32",
-                   "optimizer.use_precision_aware_optimizer", "comm_overlap.tp_comm_overlap");
+                   "model.grad_allreduce_chunk_size_mb", "model.moe_token_dispatcher_type", "model.window_size",
+                   "model.mtp_num_layers", "model.cuda_graph_impl", "model.enable_cuda_graph", "model.rampup_batch_size",
+                   "ddp.grad_reduce_in_fp32", "optimizer.use_precision_aware_optimizer", "comm_overlap.tp_comm_overlap");
 
 constexpr auto marks = argument_names(
     "model.micro_batch_size", "model.global_batch_size", "model.encoder_seq_length", "model.tensor_model_parallel_size",
@@ -179,9 +190,9 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     // [aws-neuron/neuronx-distributed-training, examples/conf].
     {"distributed_strategy.*", "this plan of NeuronX Distributed Training is not read", as_options},
     {"model.mtp_num_layers", "no supported family of models predicts several tokens ahead", other_model, true},
-    {"model.moe_layer_freq", "only a part of its blocks has experts", other_model, true},
-    {"model.moe_shared_expert_intermediate_size", "no supported family of models has shared experts", other_model, true},
     {"model.hybrid_override_pattern", "not all of its layers are transformer blocks", other_model, true},
+    // Only Griffin has this key, whatever its value is [NVIDIA/NeMo, examples/nlp/language_modeling, megatron_griffin].
+    {"model.activations_checkpoint_recurrent", "not all of its layers are transformer blocks", other_model, true, "*"},
     {"model.mcore_bert", "an encoder is trained", "name its model, such as --model bert-large", true, "*", "", "bert"},
     {"model.bert_binary_head", "an encoder is trained", "name its model, such as --model bert-large", true, "*", "", "bert"},
     {"model.encoder.*", "an encoder and a decoder are trained", other_model, true, "", "", "t5"},

@@ -189,8 +189,7 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::norm, "layer"},
                                                   {ConfigField::optimizer, "adam"},
                                                   {PlanChoice::zero, "1"}});
 
-constexpr auto not_modeled = argument_names("--use-dynamic-batch-size", "--max-tokens-per-gpu", "--colocate",
-                                            "--optimizer-cpu-offload", "--use-precision-aware-optimizer");
+constexpr auto not_modeled = argument_names("--use-dynamic-batch-size", "--max-tokens-per-gpu", "--colocate");
 
 constexpr auto marks =
     argument_names("--rollout-num-gpus", "--rollout-num-gpus-per-engine", "--num-rollout", "--actor-num-gpus-per-node");
@@ -209,11 +208,12 @@ constexpr auto harmless = argument_names(
 
 constexpr auto other_model = "name the trained model with --model; the other arguments of the file are used";
 constexpr auto refused = std::to_array<RefusedArgument>({
-    {"--mtp-num-layers", "no supported family of models predicts several tokens ahead", other_model, true},
-    {"--moe-shared-expert-intermediate-size", "no supported family of models has shared experts", other_model, true},
-    {"--moe-layer-freq", "only a part of its blocks has experts", other_model, true},
-    {"--multi-latent-attention", "multi-head latent attention cannot be built from these sizes", other_model, true},
     // As for Megatron-LM (megatron.cpp).
+    {.key = "--mtp-num-layers",
+     .reason = "no supported family of models predicts several tokens ahead",
+     .hint = other_model,
+     .is_of_model = true,
+     .without = "--multi-latent-attention"},
     {"--attention-output-gate", "its blocks have gated or linear attention", other_model, true},
     {"--use-gated-attention", "its blocks have gated or linear attention", other_model, true},
 });

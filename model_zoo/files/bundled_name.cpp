@@ -6,7 +6,9 @@ bool is_path(std::string_view name) {
   if (name.find('/') != std::string_view::npos) return true;
   // A model's name may end with changes of its parameters: `net.onnx@input=3x640x640`.
   for (const std::string_view file : {name, name.substr(0, name.find('@'))}) {
-    if (file.ends_with(".yaml") || file.ends_with(".yml") || file.ends_with(".onnx")) return true;
+    for (const std::string_view ending : {".yaml", ".yml", ".onnx", ".json"}) {
+      if (file.ends_with(ending)) return true;
+    }
   }
   return false;
 }

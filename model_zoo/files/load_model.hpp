@@ -13,8 +13,8 @@ namespace ddl {
 /// Returns the names of the bundled models, sorted.
 [[nodiscard]] std::vector<std::string> model_names();
 /// Loads a model: a bundled model by name (aliases such as `ResNet50` are accepted), the user's own file if `name` contains
-/// a '/' or ends in `.yaml`/`.yml`, or an ONNX file, which is imported. Throws Error with "did you mean" for an unknown
-/// name.
+/// a '/' or ends in `.yaml`/`.yml`, or an ONNX file or a `config.json` of Hugging Face (also by its folder), which is
+/// imported. Throws Error with "did you mean" for an unknown name.
 ///
 /// `NAME@tokens=128@layers=12` overrides parameters of the model's file or family, and becomes the model's name. A bundled
 /// family with all parameters given is also accepted as a name: `gpt@layers=2@hidden=64@heads=2@vocabulary=100@tokens=16`.

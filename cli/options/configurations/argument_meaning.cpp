@@ -127,4 +127,22 @@ std::optional<Fact> meaning_of(const ArgumentRow& row, const ConfigEntry& settin
   return fact;
 }
 
+bool keeps_value(const ArgumentRow& row, const Fact& before, const Fact& fact, const ConfigEntry& setting) {
+  // If another argument already gives a known value, an unknown value is ignored.
+  const bool is_another = argument_key(before.from->key) != argument_key(setting.key);
+  if (before.from->is_known && !setting.is_known && is_another) return true;
+  if (row.is_weak && !before.is_weak) return true;
+  // `fused` leaves the version open that another argument gives.
+  return row.field == ConfigField::attention && fact.value == "fused" && is_another && before.value.starts_with("flash");
+}
+
+Refusal refusal_of(const RefusedArgument& refused, const ConfigEntry& setting) {
+  return {.at = setting,
+          .message = fmt::format("'{}': {}", argument_text(setting), refused.reason),
+          .hint = std::string(refused.hint),
+          .is_of_model = refused.is_of_model,
+          .families = refused.families,
+          .unless = refused.unless};
+}
+
 }  // namespace ddl

@@ -214,7 +214,10 @@ bool may_start_several(const ConfigEntries& settings) {
 }  // namespace
 
 bool is_same_value(RunField field, const std::string& a, const std::string& b) {
-  return field == ConfigField::gpus_per_node ? count_in(a) == count_in(b) : a == b;
+  if (field == ConfigField::gpus_per_node) return count_in(a) == count_in(b);
+  // `flash2` is a kind of fused attention.
+  if (field == ConfigField::attention && (a == "fused" || b == "fused")) return (a == "unfused") == (b == "unfused");
+  return a == b;
 }
 
 std::optional<FewerStarted> fewer_started(const ConfigEntries& settings, const std::string& requested,

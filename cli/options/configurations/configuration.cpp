@@ -21,6 +21,10 @@ bool Configuration::writes(RunField field) const {
   return fact != nullptr && fact->from.has_value();
 }
 
+bool Configuration::is_from(RunField field, std::string_view launcher) const {
+  return writes(field) && find(field)->from->key.starts_with(launcher);
+}
+
 void Configuration::override_by(const Configuration& other) {
   for (std::size_t i = 0; i < RunField::count; ++i) {
     const auto& theirs = other.facts_[i];

@@ -56,6 +56,8 @@ class Configuration {
   [[nodiscard]] bool says(RunField field) const { return find(field) != nullptr; }
   /// Whether the file itself sets the field. False if the value is the tool's default.
   [[nodiscard]] bool writes(RunField field) const;
+  /// Whether an argument of a launcher sets the field: `launch:`.
+  [[nodiscard]] bool is_from(RunField field, std::string_view launcher) const;
   [[nodiscard]] const Fact* find(RunField field) const;
   /// Returns the value of a field; empty if the field has no value.
   [[nodiscard]] std::string word(RunField field) const;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cli/options/configurations/accelerate_options.hpp"
 #include "cli/options/configurations/argument_meaning.hpp"
 #include "cli/options/configurations/batch_directives.hpp"
 #include "cli/options/configurations/configuration.hpp"
@@ -20,8 +21,7 @@
 namespace ddl {
 namespace {
 
-/// Maximum length of a chain of configuration files in which each file names the next file.
-constexpr int most_configuration_files = 4;
+constexpr int most_configuration_files = 4;  ///< maximum length of a chain of files in which each names the next
 
 class ConfigurationReader {
  public:
@@ -35,6 +35,7 @@ class ConfigurationReader {
     // A list in JSON looks like TOML or a script.
     if (path_.ends_with(".json") && language_ != ConfigurationLanguage::json) return std::nullopt;
     if (!read_settings(text)) return std::nullopt;
+    override_settings(settings_, overriding_);
     return interpret();
   }
 
@@ -241,11 +242,7 @@ class ConfigurationReader {
     if (is_file_field(row.field) && !named_configuration(path_, fact->value)) fact->value = first_file_in(fact->value);
     const Fact* before = result_.find(row.field);
     fact->is_weak = row.is_weak || (setting.key.find(":-") != std::string::npos && starts_ray(format_));
-    // If another argument already gives a known value, an unknown value is ignored.
-    if (before != nullptr && before->from && before->from->is_known && !setting.is_known &&
-        argument_key(before->from->key) != argument_key(setting.key))
-      return;
-    if (before != nullptr && before->from && row.is_weak && !before->is_weak) return;
+    if (before != nullptr && before->from && keeps_value(row, *before, *fact, setting)) return;
     if (before != nullptr && before->from && row.field == ConfigField::gpus_per_node) {
       if (const auto fewer = fewer_started(settings_, before->value, *before->from, setting)) {
         result_.warnings.push_back(fewer->warning);
@@ -279,7 +276,7 @@ class ConfigurationReader {
     for (std::size_t i = 0; i < settings_.size(); ++i) {
       for (const RefusedArgument& refused : format_->refused) {
         if (is_named(argument_key(refused.key), keys_[i]) && asks_for(refused, settings_[i]))
-          add_refusal(refused, settings_[i]);
+          result_.refusals.push_back(refusal_of(refused, settings_[i]));
       }
     }
     put_commands_first(std::span(result_.refusals).subspan(programs));
@@ -288,6 +285,9 @@ class ConfigurationReader {
     if (blocks != nullptr && blocks->from && result_.word(ConfigField::recompute_method) != "block" &&
         !is_neutral(blocks->value))
       result_.not_modeled.push_back(*blocks->from);
+    // If a script does not set which layers have experts, all have.
+    const Fact* layers = result_.find(ConfigField::expert_layers);
+    if (layers != nullptr && layers->from && !layers->from->is_known) result_.not_modeled.push_back(*layers->from);
   }
 
   [[nodiscard]] bool asks_for(const RefusedArgument& refused, const ConfigEntry& setting) const {
@@ -303,15 +303,6 @@ class ConfigurationReader {
       return is_flag || !(is_neutral(setting.value) || says_nothing(setting.value)) || setting.value == "1";
     }
     return has_word_of(refused.values, row_named(format_->rows, argument_key(setting.key)), setting.value);
-  }
-
-  void add_refusal(const RefusedArgument& refused, const ConfigEntry& setting) {
-    result_.refusals.push_back({.at = setting,
-                                .message = fmt::format("'{}': {}", argument_text(setting), refused.reason),
-                                .hint = std::string(refused.hint),
-                                .is_of_model = refused.is_of_model,
-                                .families = refused.families,
-                                .unless = refused.unless});
   }
 
   /// Adds arguments to `not_modeled` that no table contains, except arguments that change neither time nor memory.
@@ -373,6 +364,7 @@ class ConfigurationReader {
   /// Reads the files that the configuration names. Values in the configuration itself take
   /// precedence over values in these files.
   void merge_files() {
+    const bool gives_kind = format_ != nullptr && language_ != ConfigurationLanguage::script;
     for (const ConfigField field : file_fields) {
       if (field == ConfigField::deepspeed_file && !inner_.empty()) {
         std::optional<Configuration> other = ConfigurationReader(path_, depth_ + 1, values_).read(inner_);
@@ -380,7 +372,11 @@ class ConfigurationReader {
         merge(field, std::move(other));
       }
       const Fact* named = result_.find(field);
-      if (named == nullptr || !named->from) continue;
+      ConfigEntries options = field == ConfigField::accelerate_file ? accelerate_options(settings_) : ConfigEntries();
+      if (named == nullptr || !named->from) {
+        if (start_training(options)) merge(field, ConfigurationReader(path_, depth_ + 1, values_).read(std::move(options)));
+        continue;
+      }
       const auto document =
           std::ranges::find_if(documents_, [&](const ShellDocument& each) { return each.name == named->value; });
       std::optional<std::string> path;
@@ -394,14 +390,16 @@ class ConfigurationReader {
       // The value may be a name that the tool knows, such as zero3, instead of a file name.
       if (named->value.find_first_of("./") == std::string::npos) continue;
       if (document != documents_.end() && document->differs) {
-        skip_branches(*named);
+        Fact differing = *named;
+        differing.from->is_of_branches = true;
+        skip_file(differing, fmt::format("branches of this script write different texts into {}", quote(named->value)));
         continue;
       }
       if (depth_ == most_configuration_files)
         throw named->from->error(fmt::format("more than {} files that include each other", most_configuration_files));
       if (document != documents_.end()) {
         try {
-          std::optional<Configuration> other = ConfigurationReader(document->name, depth_ + 1, values_).read(document->text);
+          std::optional<Configuration> other = read_other(document->name, document->text, std::move(options));
           warn_unless_read(*named, document->name, other);
           merge(field, std::move(other));
         } catch (const Error&) {
@@ -410,16 +408,23 @@ class ConfigurationReader {
         }
       } else if (path) {
         warn_of_container(*named, *path);
-        const bool is_launcher = format_ == nullptr || language_ == ConfigurationLanguage::script;
-        std::optional<Configuration> other = ConfigurationReader(*path, depth_ + 1, values_, is_launcher ? "" : kind_)
-                                                 .read(read_file(*path, max_configuration_file_bytes));
+        std::optional<Configuration> other = read_other(*path, read_file(*path, max_configuration_file_bytes),
+                                                        std::move(options), gives_kind ? kind_ : std::string());
         warn_unless_read(*named, *path, other);
         merge(field, std::move(other));
       } else {
         skip_file(*named, fmt::format("there is no file {}", quote(named->value)));
         refuse_default_sizes(result_, *named);
+        if (start_training(options)) merge(field, ConfigurationReader(path_, depth_ + 1, values_).read(std::move(options)));
       }
     }
+  }
+
+  [[nodiscard]] std::optional<Configuration> read_other(const std::string& path, const std::string& text,
+                                                        ConfigEntries options, std::string kind = {}) const {
+    ConfigurationReader other(path, depth_ + 1, values_, std::move(kind));
+    other.overriding_ = std::move(options);
+    return other.read(text);
   }
 
   void skip_file(const Fact& named, const std::string& reason) {
@@ -433,11 +438,6 @@ class ConfigurationReader {
 
   void warn_of_file(const Fact& named, const std::string& reason) {
     result_.skipped.push_back(fmt::format("{}:{}: {}: its contents are unknown", path_, named.from->place().line, reason));
-  }
-
-  void skip_branches(Fact named) {
-    named.from->is_of_branches = true;
-    skip_file(named, fmt::format("branches of this script write different texts into {}", quote(named.value)));
   }
 
   /// Merges a configuration that this one names or contains. `field`: the field that names it.
@@ -469,6 +469,7 @@ class ConfigurationReader {
   std::string kind_;  ///< the distributed_type of the configuration
   ConfigurationLanguage language_ = ConfigurationLanguage::script;
   ConfigEntries settings_, inner_;  ///< `inner_`: arguments of DeepSpeed in a file of another tool
+  ConfigEntries overriding_;        ///< options that replace settings of the file
   std::vector<std::string> keys_, programs_;
   std::vector<ShellDocument> documents_;
   const ConfigurationFormat* format_ = nullptr;

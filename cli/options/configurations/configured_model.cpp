@@ -7,7 +7,9 @@
 #include <fmt/format.h>
 
 #include "cli/options/configurations/configuration.hpp"
+#include "cli/options/configurations/mixture_layers.hpp"
 #include "cli/options/configurations/shell_text.hpp"
+#include "cli/options/configurations/tokenizer_vocabulary.hpp"
 #include "core/find.hpp"
 #include "core/lower_case.hpp"
 #include "core/words.hpp"
@@ -20,63 +22,12 @@ namespace ddl {
 namespace {
 
 constexpr std::int64_t most_configured_layers = 10'000;
-/// Number of tokens in GPT-2's vocabulary [Radford et al. 2019], which Megatron-LM's GPT2BPETokenizer uses.
-constexpr std::int64_t gpt2_vocabulary = 50'257;
 /// Number of tokens in the vocabulary of BERT without upper case [Devlin et al. 2019].
 constexpr std::int64_t bert_vocabulary = 30'522;
 
 bool is_bundled(const std::string& name) {
   const std::vector<std::string> names = model_names();
   return contains(names, name);
-}
-
-/// Tokenizers and the models whose vocabulary they have. Sources: NVIDIA/Megatron-LM, megatron/training/tokenizer;
-/// alibaba/Pai-Megatron-Patch, megatron_patch/tokenizer; huggingface.co/bigscience/tokenizer; EleutherAI/gpt-neox,
-/// megatron/tokenizer. The file 20B_tokenizer.json of GPT-NeoX has 50,277 tokens.
-constexpr auto tokenizers = std::to_array<std::pair<std::string_view, std::string_view>>({
-    {"gpt2*", "gpt2"},
-    {"hfgpt2*", "gpt2"},
-    {"megatron", "gpt2"},
-    {"hftokenizer", "gpt2"},
-    {"llama2tokenizer", "llama2-7b"},
-    {"llamatokenizer", "llama2-7b"},
-    {"llama3tokenizer", "llama3-8b"},
-    {"bigscience/tokenizer", "bloom-176b"},
-    {"bloomtokenizer*", "bloom-176b"},
-});
-
-/// Returns the known value of a field that names something; empty if the file does not name it, or by an unknown variable.
-std::string value_of(const Configuration& read, ConfigField field) {
-  const Fact* fact = read.find(field);
-  return fact == nullptr || (fact->from && !fact->from->is_known) ? std::string() : fact->value;
-}
-
-/// Returns the bundled model that has the vocabulary of a tokenizer. The name may be a path of a tokenizer's file, such as
-/// `/models/llama-2-7b-hf/tokenizer.model`.
-std::optional<std::string> model_of_tokenizer(const std::string& name) {
-  const auto* const known =
-      std::ranges::find_if(tokenizers, [&](const auto& each) { return is_named(each.first, lower_case(name)); });
-  if (known != tokenizers.end()) return std::string(known->second);
-  if (std::optional<std::string> model = bundled_model_named(name)) return model;
-  const std::size_t file = name.rfind('/');
-  if (file == std::string::npos || file == 0 || name.substr(file + 1).find("token") == std::string::npos)
-    return std::nullopt;
-  return bundled_model_named(std::string_view(name).substr(0, file));
-}
-
-/// Returns the number of tokens in the vocabulary of the configuration's tokenizer; unset if the tokenizer is unknown.
-std::optional<std::int64_t> tokenizer_vocabulary(const Configuration& read) {
-  for (const ConfigField field : {ConfigField::tokenizer, ConfigField::tokenizer_kind}) {
-    const std::optional<std::string> name = model_of_tokenizer(value_of(read, field));
-    if (!name) continue;
-    if (*name == "gpt2") return gpt2_vocabulary;
-    const Model model = load_model(*name);
-    for (const Layer& layer : model.layers) {
-      if (layer.name == "embedding" && layer.output_shape.channels > 0)
-        return layer.parameters() / layer.output_shape.channels;
-    }
-  }
-  return std::nullopt;
 }
 
 /// Converts the model arguments of a configuration to the parameters of a model family.
@@ -92,24 +43,29 @@ class SizedModel {
     layers_ = size(ConfigField::layers, "the number of layers");
     hidden_ = size(ConfigField::hidden, "the hidden size");
     heads_ = size(ConfigField::heads, "the number of attention heads");
-    if (hidden_ % heads_ != 0 && !read_.says(ConfigField::head_size)) {
+    const bool is_latent = read_.word(ConfigField::latent) == "yes";
+    if (hidden_ % heads_ != 0 && !read_.says(ConfigField::head_size) && !is_latent) {
       read_.fail({ConfigField::heads, ConfigField::hidden},
                  fmt::format("a hidden size of {} is not divisible by {} heads", hidden_, heads_),
                  "the hidden size must be a multiple of the number of heads, unless the head size is given");
     }
-    if (read_.word(ConfigField::latent) == "yes")
-      read_.fail({ConfigField::latent}, "multi-head latent attention cannot be built from these sizes", model_hint);
     head_size_ = number(ConfigField::head_size).value_or(hidden_ / heads_);
     kv_heads_ = kv_heads();
     if (read_.word(ConfigField::family) == "bert") return gpt_or_bert(true);
     const std::string activation = read_.word(ConfigField::activation);
     gated_ = read_.word(ConfigField::gated) == "yes" || activation == "swiglu" || activation == "geglu";
     has_bias_ = read_.word(ConfigField::bias) != "no";
+    read_mixture(is_latent);
     const std::string norm = read_.word(ConfigField::norm), position = read_.word(ConfigField::position);
-    if (gated_ && norm == "rms" && position == "rope" && activation != "geglu") return llama();
+    const bool is_usual = gated_ && norm == "rms" && position == "rope" && activation != "geglu";
+    if (is_latent && is_usual && !has_bias_) return deepseek();
+    if (is_latent)
+      read_.fail({ConfigField::latent}, "latent attention is supported with gated MLPs, RMSNorm, rope and no biases",
+                 model_hint);
+    if (is_usual && shared_ == 0 && !has_dense_) return llama();
     const bool is_mpt = read_.format == &llm_foundry_yaml && !gated_ && kv_heads_ == heads_;
     if (is_mpt && (position == "alibi" || (position == "learned" && !has_bias_))) return mpt(position == "alibi");
-    if (position != "alibi" && number(ConfigField::experts).value_or(1) > 1) return decoder();
+    if (position != "alibi" && experts_ > 1) return decoder();
     if (!gated_ && norm == "layer" && position == "learned" && has_bias_ && kv_heads_ == heads_ && activation != "relu2")
       return gpt_or_bert(false);
     if (!gated_ && norm == "layer" && position == "alibi" && has_bias_ && kv_heads_ == heads_) return bloom();
@@ -137,6 +93,72 @@ class SizedModel {
     return *value;
   }
 
+  /// Reads which layers have experts, and the expert that all tokens share.
+  void read_mixture(bool is_latent) {
+    experts_ = number(ConfigField::experts).value_or(1);
+    if (experts_ == 1) return;
+    const auto width = number(ConfigField::expert_feed_forward), shared = number(ConfigField::shared_experts);
+    shared_ = number(ConfigField::shared_width).value_or(0);
+    if (shared) shared_ = *shared * (width ? *width : number(ConfigField::feed_forward).value_or(hidden_ * 4));
+    const std::int64_t first = read_.number(ConfigField::dense_layers, -1, layers_).value_or(0);
+    with_experts_.assign(static_cast<std::size_t>(layers_), true);
+    const Fact* const said = read_.find(ConfigField::expert_layers);
+    // All layers of a mixture with shared experts may have experts, but most have some without, so the value is needed.
+    const bool is_needed = is_latent || shared_ > 0;
+    if (said != nullptr && (is_needed || !said->from || said->from->is_known)) {
+      const auto listed = layers_with_experts(read_.word(ConfigField::expert_layers), layers_);
+      if (!listed)
+        read_.fail({ConfigField::expert_layers}, fmt::format("{} is no list of {} layers", quote(said->value), layers_),
+                   "write 0 for a layer without experts and 1 for a layer with experts: [0]*3+[1]*58");
+      with_experts_ = *listed;
+    }
+    for (std::int64_t i = 0; i < first; ++i) with_experts_[static_cast<std::size_t>(i)] = false;
+    has_dense_ = contains(with_experts_, false);
+  }
+
+  /// Returns a decoder with latent attention, in which only the first layers may have no experts.
+  std::string deepseek() {
+    begin("deepseek");
+    const bool has_experts = experts_ > 1;
+    const auto first = std::ranges::find(with_experts_, true);
+    if (std::find(first, with_experts_.end(), false) != with_experts_.end())
+      read_.fail({ConfigField::expert_layers}, "with latent attention, only the first layers can be without experts",
+                 model_hint);
+    const std::int64_t wide = feed_forward(hidden_ * 8 / 3 / 64 * 64);
+    const std::int64_t expert = number(ConfigField::expert_feed_forward).value_or(wide);
+    if (shared_ % expert != 0)
+      read_.fail({ConfigField::shared_width, ConfigField::shared_experts},
+                 fmt::format("the shared width {} is no multiple of the width {} of an expert", shared_, expert),
+                 model_hint);
+    add("dense_layers", has_experts ? static_cast<std::int64_t>(first - with_experts_.begin()) : layers_);
+    add_unless("query_rank", number(ConfigField::query_rank).value_or(0), 0);
+    // The defaults are those of MLATransformerConfig [megatron/core/transformer/transformer_config.py].
+    add("kv_rank", number(ConfigField::kv_rank).value_or(512));
+    add_unless("key_size", number(ConfigField::key_size).value_or(128), 128);
+    add_unless("rotary_size", number(ConfigField::rotary_size).value_or(64), 64);
+    add_unless("value_size", number(ConfigField::value_size).value_or(128), 128);
+    add("dense_feed_forward", wide);
+    // The family needs values of experts that no layer has.
+    add("feed_forward", has_experts ? expert : 1);
+    add("experts", has_experts ? experts_ : 2);
+    add("active", has_experts ? number(ConfigField::active_experts).value_or(2) : 1);
+    add("shared", has_experts ? shared_ / expert : 0);
+    if (has_experts) add_router();
+    add_unless("predicted", read_.number(ConfigField::predicted, 0, 64).value_or(0), 0);
+    add_flag("fused", is_fused(), true);
+    add_if_any("dropout", dropout(ConfigField::attention_dropout));
+    add_flag("tied", is_tied(), false);
+    return text_;
+  }
+
+  void add_router() {
+    if (read_.word(ConfigField::scores) == "sigmoid") add("scores", "sigmoid");
+    add_flag("correction", read_.word(ConfigField::routing_bias) == "yes", false);
+    const std::int64_t groups = number(ConfigField::expert_groups).value_or(1);
+    add_unless("groups", groups, 1);
+    add_unless("active_groups", number(ConfigField::active_groups).value_or(groups), groups);
+  }
+
   [[nodiscard]] std::int64_t kv_heads() const {
     const auto groups = number(ConfigField::kv_heads);
     if (!groups) return heads_;
@@ -153,7 +175,7 @@ class SizedModel {
   /// Returns the vocabulary size, padded as the tool pads it.
   [[nodiscard]] std::int64_t vocabulary() const {
     std::int64_t tokens = number(ConfigField::vocabulary).value_or(0);
-    if (tokens > 0 && value_of(read_, ConfigField::tokenizer_kind) == null_tokenizer) ++tokens;
+    if (tokens > 0 && known_value(read_, ConfigField::tokenizer_kind) == null_tokenizer) ++tokens;
     if (tokens == 0)
       tokens = read_.says(ConfigField::family) ? bert_vocabulary : tokenizer_vocabulary(read_).value_or(gpt2_vocabulary);
     const std::int64_t multiple =
@@ -279,11 +301,11 @@ class SizedModel {
 
   /// Returns a decoder of parts that no family above joins, such as multi-query attention and trained positions.
   std::string decoder() {
-    const auto experts = number(ConfigField::experts);
-    const bool has_experts = experts && *experts > 1;
+    const bool has_experts = experts_ > 1;
     const std::string position = read_.word(ConfigField::position), activation = read_.word(ConfigField::activation);
-    const char with = position == "none" ? 'N' : 'F', with_experts = position == "none" ? 'n' : 'f';
-    text_ = fmt::format("decoder@pattern=({}){}", has_experts ? with_experts : with, layers_);
+    const char dense = position == "none" ? 'N' : 'F', mixture = position == "none" ? 'n' : 'f';
+    const std::vector<bool> layers = has_experts ? with_experts_ : std::vector<bool>(static_cast<std::size_t>(layers_));
+    text_ = "decoder@pattern=" + pattern_of_layers(layers, dense, mixture);
     add("hidden", hidden_);
     add("heads", heads_);
     add_unless("kv_heads", kv_heads_, heads_);
@@ -292,9 +314,12 @@ class SizedModel {
     const std::int64_t wide = feed_forward(gated_ ? hidden_ * 8 / 3 / 64 * 64 : hidden_ * 4);
     add("feed_forward", wide);
     if (has_experts) {
-      add("experts", *experts);
+      add("experts", experts_);
       add("active", number(ConfigField::active_experts).value_or(2));
       add("expert_feed_forward", number(ConfigField::expert_feed_forward).value_or(wide));
+      add_unless("shared_feed_forward", shared_, 0);
+      add_flag("shared_gate", shared_ > 0 && read_.word(ConfigField::shared_gate) == "yes", false);
+      add_router();
     }
     if (position == "learned") {
       const auto positions = number(ConfigField::positions), tokens = number(ConfigField::sequence);
@@ -330,14 +355,13 @@ class SizedModel {
     // With this width, a gated MLP has as many weights as an ungated MLP of width 4 × hidden. Tools
     // round the width to a multiple of 64.
     const std::int64_t usual = hidden_ * 8 / 3 / 64 * 64;
-    const auto experts = number(ConfigField::experts);
-    const bool has_experts = experts && *experts > 1;
+    const bool has_experts = experts_ > 1;
     const std::int64_t wide = feed_forward(usual);
     add("feed_forward", has_experts ? number(ConfigField::expert_feed_forward).value_or(wide) : wide);
     add_unless("kv_heads", kv_heads_, heads_);
     add_unless("head_size", head_size_, hidden_ / heads_);
     if (has_experts) {
-      add("experts", *experts);
+      add("experts", experts_);
       add("active", number(ConfigField::active_experts).value_or(2));
     }
     add_unless("turned", turned(), head_size_);
@@ -357,7 +381,10 @@ class SizedModel {
 
   const Configuration& read_;
   std::int64_t layers_ = 0, hidden_ = 0, heads_ = 0, head_size_ = 0, kv_heads_ = 0;
+  std::int64_t experts_ = 1, shared_ = 0;  ///< `shared_`: width of the expert that all tokens share; 0: there is none
+  std::vector<bool> with_experts_{};       ///< for each layer of a mixture
   bool gated_ = false, has_bias_ = true;
+  bool has_dense_ = false;  ///< whether a layer of a mixture has no experts
   std::string text_;
 };
 
@@ -393,18 +420,6 @@ std::string resized(const Configuration& configuration, const std::string& name)
 }
 
 }  // namespace
-
-std::string warning_of_vocabulary(const Configuration& configuration) {
-  const bool has_own = configuration.says(ConfigField::model) || configuration.says(ConfigField::vocabulary) ||
-                       configuration.says(ConfigField::family);
-  const bool names_any = configuration.writes(ConfigField::tokenizer) || configuration.writes(ConfigField::tokenizer_kind);
-  if (has_own || !names_any || tokenizer_vocabulary(configuration)) return {};
-  const bool has_name = configuration.writes(ConfigField::tokenizer);
-  const Fact* fact = configuration.find(has_name ? ConfigField::tokenizer : ConfigField::tokenizer_kind);
-  return fmt::format(
-      "{}: the vocabulary of the tokenizer {} is unknown; the {} tokens of GPT-2 are used, unless the file gives its size",
-      line_text(fact->from->place()), quote(fact->value), gpt2_vocabulary);
-}
 
 std::string model_of(const Configuration& configuration) {
   if (!configuration.says(ConfigField::model)) return SizedModel(configuration).name();

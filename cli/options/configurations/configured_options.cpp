@@ -244,6 +244,8 @@ class Options {
     const bool is_computed = processes != nullptr && processes->from && !processes->from->is_known && nodes && each;
     if (const auto all = is_computed ? std::nullopt : read_.number(ConfigField::gpus, 1, most_configured_gpus)) {
       gpus_ = *all;
+      // A launcher that starts a launcher on each node gives it the number of processes of one node.
+      if (nodes && each == gpus_ && read_.is_from(ConfigField::nodes, "launch:")) gpus_ *= *nodes;
       if (nodes && each && read_.writes(ConfigField::nodes) && *nodes * *each != gpus_) {
         read_.fail({ConfigField::gpus}, fmt::format("{} GPUs contradict {} nodes with {} GPUs each", gpus_, *nodes, *each),
                    "leave one of them out");

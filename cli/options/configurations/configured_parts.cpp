@@ -146,9 +146,28 @@ std::string frozen_of(const Configuration& read, const std::string& name, std::v
 
 }  // namespace
 
+namespace {
+
+/// Returns the further tokens that a training predicts, as a parameter of the model; empty if the model has such modules.
+std::string predicted_of(const Configuration& configuration, const std::string& model, std::vector<std::string>& warnings) {
+  const auto predicted = configuration.number(ConfigField::predicted, 0, 64);
+  if (!predicted || *predicted == 0 || model.find("@predicted=") != std::string::npos) return {};
+  const Model loaded = load_model(model);
+  const auto of_family = [](const auto& each) { return each.first == "predicted"; };
+  if (std::ranges::any_of(loaded.family_parameters, of_family)) return fmt::format("@predicted={}", *predicted);
+  const Fact* const said = configuration.find(ConfigField::predicted);
+  const bool is_listed = std::ranges::any_of(
+      configuration.not_modeled, [&](const ConfigEntry& each) { return said->from && each.key == said->from->key; });
+  if (!is_listed) warnings.push_back(fmt::format("not modeled: {} predicts no further tokens", quote(model)));
+  return {};
+}
+
+}  // namespace
+
 std::string with_configured_parts(const Configuration& configuration, const std::string& model,
                                   std::vector<std::string>& warnings) {
-  std::string changed = model + attention_of(configuration, model, warnings);
+  std::string changed = model + predicted_of(configuration, model, warnings);
+  changed += attention_of(configuration, changed, warnings);
   changed += has_adapters(changed) ? trained_of(configuration, changed, warnings) : std::string();
   return changed + frozen_of(configuration, changed, warnings);
 }

@@ -97,7 +97,9 @@ std::string first_file_in(const std::string& words) {
 bool is_script_name(const std::string& name) { return has_ending(name, script_endings); }
 
 std::optional<std::string> named_configuration(const std::string& path, const std::string& name) {
-  if (!has_ending(name, configuration_endings)) return std::nullopt;
+  // A `.conf` of this machine may hold anything, so only one that belongs to the configuration is read.
+  const bool is_inside = !fs::path(name).is_absolute() && name.find("..") == std::string::npos;
+  if (!has_ending(name, configuration_endings) && !(name.ends_with(".conf") && is_inside)) return std::nullopt;
   const fs::path neighbor = fs::path(path).parent_path() / name;
   if (is_regular(neighbor)) return neighbor.lexically_normal().string();
   if (is_regular(name)) return name;

@@ -243,6 +243,7 @@ class ArgumentsReader {
     for (std::size_t i = 0; i + 1 < words.size(); ++i) {
       if (words[i].text == "--" && starts_something(words, i + 1)) from = i + 1;
     }
+    if (from > 0) add_outer(words, from - 1, all);
     std::string prefix;
     std::size_t options = from;
     const auto end_part = [&](std::size_t end) {
@@ -276,6 +277,17 @@ class ArgumentsReader {
     const bool may_train = prefix != "python:" && !command.starts_shell && options < words.size();
     if (may_train) all.parts.push_back({options, words.size(), ""});
     return all;
+  }
+
+  /// Adds the options before `--` in `launch --num_nodes 2 -- torchrun …`, which end at `end`.
+  static void add_outer(const std::vector<PlacedText>& words, std::size_t end, LaunchedProgram& all) {
+    const auto last = words.begin() + static_cast<std::ptrdiff_t>(end);
+    const auto first = std::find_if(words.begin(), last, [](const PlacedText& word) { return word.text.starts_with("--"); });
+    const ScriptLauncher* const known = launcher_named(words.front().text);
+    const bool is_known = known != nullptr && known->prefix != "python:";
+    if (first == last) return;
+    all.parts.push_back({static_cast<std::size_t>(first - words.begin()), end,
+                         std::string(is_known ? known->prefix : std::string_view("launch:"))});
   }
 
   /// Whether a launcher's option `-m` names a module of Python. That of srun places tasks.

@@ -12,6 +12,7 @@
 
 #include "cli/options/configurations/named_files.hpp"
 #include "cli/options/configurations/shell_reader.hpp"
+#include "cli/options/configurations/shell_tests.hpp"
 #include "core/error.hpp"
 #include "core/find.hpp"
 #include "core/words.hpp"
@@ -225,6 +226,10 @@ ShellReader::Status ShellReader::perform(Simple& simple, ScriptRun run) {
     perform_read(simple);
     return {};
   }
+  if (name == "printf" && words.size() > 3 && words[1].text == "-v") {
+    perform_print(words);
+    return {};
+  }
   if (name == "shift") {
     if (state_.positions.size() > 1 && !state_.positions.back().empty())
       state_.positions.back().erase(state_.positions.back().begin());
@@ -323,6 +328,75 @@ void ShellReader::perform_read(const Simple& simple) {
   }
   state_.script.assigned.push_back({.name = name.text, .words = {value}, .from = state_.script.commands.size()});
   state_.variables.assign(name.text, {.words = {std::move(value)}});
+}
+
+/// Performs `printf -v NAME FORMAT WORD…`, which sets a variable. Only `%s` and `%d` of the format are replaced.
+void ShellReader::perform_print(const std::vector<PlacedText>& words) {
+  const PlacedText& name = words[2];
+  const PlacedText& format = words[3];
+  if (!name.is_known() || !is_shell_name(name.text)) return;
+  PlacedText value{.start = format.origin()};
+  std::size_t next = 4;
+  for (std::size_t i = 0; i < format.text.size(); ++i) {
+    const std::string_view rest = std::string_view(format.text).substr(i);
+    if (!rest.starts_with("%s") && !rest.starts_with("%d")) {
+      value.add(format.part(i, i + 1));
+      continue;
+    }
+    if (next < words.size()) value.add(words[next++]);
+    ++i;
+  }
+  // Other conversions, and words that would repeat the format, are not followed.
+  if (value.text.find_first_of("%\\") != std::string::npos || next < words.size()) value.mark(Certainty::outside);
+  state_.script.assigned.push_back({.name = name.text, .words = {value}, .from = state_.script.commands.size()});
+  state_.variables.assign(name.text, {.words = {std::move(value)}});
+}
+
+/// Follows `for ((i = 0; i < N; i++))` turn by turn. Returns false, at the beginning of the body, if a number is unknown, if
+/// the body starts commands, or if the loop takes too long.
+bool ShellReader::follow_loop(std::string_view header, std::span<const std::string_view> ends) {
+  constexpr std::size_t most_looped_bytes = std::size_t{1} << 20U;
+  constexpr int most_counted_loops = 64;
+  constexpr std::size_t most_loop_commands = 4000;
+  const std::vector<std::string_view> parts = split(trimmed(header, "() "), ";");
+  if (parts.size() != 3 || state_.is_in_loop || state_.counted_loops == most_counted_loops) return false;
+  const auto numbers = [&](const std::string& each) { return state_.variables.number(each); };
+  const std::size_t equals = parts[0].find('=');
+  if (equals == std::string_view::npos) return false;
+  const std::string name(trimmed(parts[0].substr(0, equals)));
+  const std::string_view step = trimmed(parts[2]);
+  const bool is_plain = step == name + "++" || step == "++" + name || step == name + "+=1" || step == name + " += 1";
+  std::optional<std::int64_t> number = shell_arithmetic(parts[0].substr(equals + 1), numbers);
+  if (!number || !is_plain || !is_shell_name(name)) return false;
+  ++state_.counted_loops;
+  const std::size_t body = words_.at();
+  const ShellState before = state_;
+  const bool had_ended = has_ended_;
+  state_.is_in_loop = true;
+  for (bool has_turned = false;; has_turned = true, ++*number) {
+    PlacedText value{.text = fmt::format("{}", *number), .start = words_.origin(body)};
+    value.origins.assign(value.text.size(), words_.origin(body));
+    state_.variables.assign(name, {.words = {std::move(value)}});
+    const std::optional<std::int64_t> goes_on = shell_arithmetic(parts[1], numbers);
+    if (goes_on && *goes_on == 0) {
+      if (!has_turned) read_list(ScriptRun::no, ends);
+      state_.is_in_loop = false;
+      return true;
+    }
+    words_.go_to(body);
+    if (goes_on) read_list(ScriptRun::yes, ends);
+    state_.looped_bytes += words_.at() - body + name.size();
+    const bool starts = state_.script.commands.size() != before.script.commands.size() || has_ended_ != had_ended;
+    const bool is_short =
+        state_.looped_bytes <= most_looped_bytes && state_.commands - before.commands <= most_loop_commands;
+    if (goes_on && !starts && is_short) continue;
+    const std::size_t looped = state_.looped_bytes;
+    state_ = before;
+    state_.looped_bytes = looped;
+    has_ended_ = had_ended;
+    words_.go_to(body);
+    return false;
+  }
 }
 
 /// Follows the text that a command runs in another shell: `bash -c '…'`, `bash run.sh`, `ssh node '…'`, `bash <<EOF`. A

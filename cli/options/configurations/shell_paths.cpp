@@ -55,6 +55,16 @@ bool begins_with_known_command(std::string_view text) {
   return std::ranges::any_of(names, [&](std::string_view name) { return text.starts_with(name); });
 }
 
+/// Returns the character that joins the items of `${list[*]}` in `IFS=,; echo "${list[*]}"`; a blank without IFS.
+char joint_of(std::string_view command) {
+  constexpr std::string_view variable = "IFS=", quotes = "'\"$ ";
+  const std::size_t end = command.find(';');
+  if (!command.starts_with(variable) || end == std::string_view::npos) return ' ';
+  const std::string_view value = command.substr(variable.size(), end - variable.size());
+  const std::size_t first = value.find_first_not_of(quotes);
+  return first == std::string_view::npos ? ' ' : value[first];
+}
+
 /// The commands of one `$(…)`: their working directory, which is the script's folder at first, and their output.
 class PathCommands {
  public:
@@ -163,8 +173,12 @@ void ShellWords::read_command_output(ShellWordList& words, bool splits) {
   } else {
     at_ = closing_command(at_ + 2);
   }
-  const std::size_t inner = std::min(from + (is_quoted ? 1 : 2), at_ - 1);
-  const std::string_view command = text_.substr(inner, at_ - 1 - inner);
+  std::size_t inner = std::min(from + (is_quoted ? 1 : 2), at_ - 1);
+  std::string_view command = text_.substr(inner, at_ - 1 - inner);
+  const char joint = joint_of(command);
+  if (joint != ' ') inner += command.find(';') + 1;
+  while (joint != ' ' && inner < at_ - 1 && is_shell_blank(text_[inner])) ++inner;
+  command = text_.substr(inner, at_ - 1 - inner);
   constexpr std::string_view echo = "echo ";
   if (!expands_ || state_.outputs == most_shell_nesting) return put_unknown(words, from, at_);
   ++state_.outputs;
@@ -181,6 +195,7 @@ void ShellWords::read_command_output(ShellWordList& words, bool splits) {
     }
     for (std::size_t i = 0; i < own.done.size(); ++i) {
       if (i > 0) put_text(words, {.text = " ", .origins = {origin(from)}}, splits);
+      std::ranges::replace(own.done[i].text, ' ', joint);
       put_text(words, own.done[i], splits);
     }
   } else if (const std::optional<std::string> output = output_of(part(inner, at_ - 1))) {

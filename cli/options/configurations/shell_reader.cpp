@@ -295,8 +295,11 @@ void ShellReader::read_for(ScriptRun run) {
   constexpr std::array<std::string_view, 1> done{"done"};
   std::string name;
   std::vector<PlacedText> values;
+  std::string_view header;
   if (words_.stands("((")) {
-    words_.go_to(words_.closing(words_.at() + 2, '(', ')'));
+    const std::size_t from = words_.at() + 2;
+    words_.go_to(words_.closing(from, '(', ')'));
+    header = words_.text().substr(from, words_.at() - from);
     if (words_.here() == ')') words_.go_to(words_.at() + 1);
   } else {
     while (goes_on_in_shell_name(words_.here())) {
@@ -316,6 +319,7 @@ void ShellReader::read_for(ScriptRun run) {
     if (!values.empty()) values.erase(values.begin());  // removes `in` of `for NAME in`
   }
   if (!take_word("do")) return;
+  if (run == ScriptRun::yes && follow_loop(header, done)) return;
   if (run != ScriptRun::no && !name.empty() && !values.empty()) {
     // If a loop has several values, it is unknown which of them the training uses.
     PlacedText value = values.back();

@@ -46,6 +46,7 @@ class ShellReader {
   Status read_command(ScriptRun run);
   void read_if(ScriptRun run);
   void read_for(ScriptRun run);
+  bool follow_loop(std::string_view header, std::span<const std::string_view> ends);
   void read_while(ScriptRun run);
   void read_case(ScriptRun run);
   Status read_brackets(ScriptRun run);
@@ -61,6 +62,7 @@ class ShellReader {
   Status perform_test(const std::vector<PlacedText>& words);
   void perform_source(const std::vector<PlacedText>& words, ScriptRun run);
   void perform_read(const Simple& simple);
+  void perform_print(const std::vector<PlacedText>& words);
   bool perform_inner_shell(const Simple& simple, ScriptRun run);
   void perform_text(const PlacedText& text, ScriptRun run, const std::vector<PlacedText>* arguments);
   void run_file(const PlacedText& name, const std::vector<PlacedText>& arguments, ScriptRun run, bool is_own_process);

@@ -20,6 +20,9 @@ struct ShellState {
   std::vector<std::vector<PlacedText>> positions{};  ///< `$1`, `$2`, … of the script, then of each active call
   std::size_t expanded = 0, commands = 0;
   std::size_t inner_bytes = 0;             ///< bytes in texts that the script runs; a function counts once per call
+  std::size_t looped_bytes = 0;            ///< bytes in bodies of loops that were followed; a body counts once per turn
+  int counted_loops = 0;                   ///< number of loops that were followed
+  bool is_in_loop = false;                 ///< whether such a loop is followed now
   int depth = 0;                           ///< nesting depth of texts that the script runs
   int outputs = 0;                         ///< nesting depth of `$(…)`
   std::vector<std::uint8_t> files{0};      ///< indices of the files that are being read, each included by the previous one

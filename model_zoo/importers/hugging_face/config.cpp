@@ -62,7 +62,8 @@ bool says_none(const Json& value) {
 HuggingFaceConfig::HuggingFaceConfig(std::string text, const std::string& origin, const ImportOptions& options)
     : source_(checked_text(std::move(text), origin), origin, std::string(config_hint), JsonNumbers::of_python),
       root_(&source_.root()),
-      allow_unknown_(options.allow_unknown) {
+      allow_unknown_(options.allow_unknown),
+      has_length_(!options.input_shape.empty()) {
   if (!source_.root().is_object()) {
     throw source_.error("", fmt::format("expected an object, found {}", json_kind(source_.root())),
                         std::string(config_hint));

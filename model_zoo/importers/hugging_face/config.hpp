@@ -152,6 +152,7 @@ class HuggingFaceConfig {
   bool outer_counts_ = false;           ///< whether `outer_tied_` is used, and not the value in the object
   bool is_inner_ = false;
   bool allow_unknown_;
+  bool has_length_;  ///< whether the user gives the number of tokens of a sample
   std::set<std::string, std::less<>> asked_;
   std::vector<std::string> defaults_;  ///< missing keys with their default values, such as `num_hidden_layers 32`
   struct Foreign {

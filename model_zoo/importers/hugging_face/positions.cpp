@@ -78,7 +78,7 @@ std::int64_t HuggingFaceConfig::tokens(Names names, std::int64_t fallback) {
     if (!object->is_object()) fail(outer, fmt::format("'{}' is {}, not an object", outer, json_kind(*object)));
     count = unstretched(std::string(outer), *object, count);
   }
-  if (count > long_sample) {
+  if (count > long_sample && !has_length_) {
     warn(fmt::format("a sample has {} tokens, the model's maximum: set 'tokens' to the training length", count));
   }
   return count;

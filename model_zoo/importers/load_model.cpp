@@ -25,6 +25,7 @@
 #include "model_zoo/files/onnx_file.hpp"
 #include "model_zoo/files/published_names.hpp"
 #include "model_zoo/files/unknown_model.hpp"
+#include "model_zoo/importers/hugging_face/hugging_face.hpp"
 #include "model_zoo/network/packed_sequences.hpp"
 #include "model_zoo/network/parameter_words.hpp"
 #include "model_zoo/network/trained_parts.hpp"
@@ -283,19 +284,25 @@ YamlNode model_of_family(const EmbeddedFile& family, const YamlNode& values) {
   return YamlNode::parse(fmt::format("{{format: 1, model: {0}, family: {0}}}", family.name), std::string(family.name));
 }
 
-/// Refuses a `config.json` of Hugging Face, or a folder with one, which has to be imported first.
-void refuse_configuration(const std::string& name) {
+/// Whether a name is that of a bundled model or family, although a folder may have the same name.
+bool is_bundled(const std::string& name) {
+  if (is_path(name) && !is_published_spelling(name)) return false;
+  return find_file(bundled_models(), canonical_model_name(name)) != nullptr ||
+         find_file(bundled_families(), name) != nullptr;
+}
+
+/// Returns the path of the `config.json` of Hugging Face that a name leads to, or that is in the folder of this name; empty
+/// if there is none.
+std::string configuration_named(const std::string& name) {
   std::error_code unknown;
   std::filesystem::path path = name;
   if (std::filesystem::is_directory(path, unknown)) path /= "config.json";
-  if (path.extension() != ".json" || !std::filesystem::is_regular_file(path, unknown)) return;
-  const std::string text = read_file(path.string(), YamlNode::max_bytes);
+  if (path.extension() != ".json" || !std::filesystem::is_regular_file(path, unknown)) return {};
+  const std::string text = read_file(path.string(), max_configuration_bytes);
   const auto has = [&](std::string_view key) { return text.find(key) != std::string::npos; };
   const bool is_configuration = has("\"model_type\"") || has("\"architectures\"") || has("\"_class_name\"");
-  if (!is_configuration && has("\"format\"")) return;  // a model file of this program, written as JSON
-  throw Error(fmt::format("{} is not a model file", quote(name)),
-              fmt::format("import it first: ddl-oracle models import {0} -o net.yaml, then give net.yaml as the model",
-                          visible(path.string())));
+  // A model file of this program, written as JSON, has a format.
+  return is_configuration || !has("\"format\"") ? path.string() : std::string();
 }
 
 /// Loads the file at the path `name`, or the bundled file of this name. If the name contains
@@ -309,13 +316,11 @@ YamlNode load_file(const std::string& name, const std::optional<YamlNode>& value
         return bundled_yaml(*file);
       throw Error(fmt::format("unknown model {}", quote(name)), unknown_model_hint(name));
     }
-    refuse_configuration(name);
     return YamlNode::load(name);
   }
   if (const EmbeddedFile* const file = find_file(bundled_models(), canonical_model_name(name))) return bundled_yaml(*file);
   if (const EmbeddedFile* const family = values ? find_file(bundled_families(), name) : nullptr)
     return model_of_family(*family, *values);
-  refuse_configuration(name);
   const std::string problem = fmt::format("unknown model {}", quote(name));
   if (name.find(',') != std::string::npos) throw Error(problem, "only 'recommend' takes several models; name one");
   throw Error(problem, unknown_model_hint(name));
@@ -372,6 +377,18 @@ Model load_onnx(const Variant& variant) {
   return model;
 }
 
+/// Loads a model of Hugging Face, as `models import` reads it.
+Model load_configuration(const std::string& path, const Variant& variant) {
+  ImportOptions options;
+  if (const auto length = variant.values ? variant.values->find(sequence_parameter) : std::nullopt)
+    options.input_shape = {length->integer(1, max_attribute)};
+  Import imported = import_hugging_face(read_file(path, max_configuration_bytes), path, options);
+  const YamlNode root = YamlNode::parse(std::move(imported.model_file), "the import of " + path);
+  Model model = finished(root, read_model(root, variant.values, !options.input_shape.empty()), variant);
+  model.warnings = std::move(imported.warnings);
+  return model;
+}
+
 }  // namespace
 
 Model load_model(const std::string& asked, std::optional<std::int64_t> sequence) {
@@ -385,6 +402,9 @@ Model load_model(const std::string& asked, std::optional<std::int64_t> sequence)
   if (const auto tagged = variant_of_tag(variant)) {
     const YamlNode root = load_file(tagged->name, tagged->values);
     return finished(root, read_model(root, tagged->values), *tagged);
+  }
+  if (!is_bundled(variant.name)) {
+    if (const std::string path = configuration_named(variant.name); !path.empty()) return load_configuration(path, variant);
   }
   const YamlNode root = load_file(variant.name, variant.values);
   return finished(root, read_model(root, variant.values, sequence.has_value()), variant);
