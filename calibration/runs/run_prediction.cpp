@@ -296,6 +296,7 @@ RunPredictor::Prediction RunPredictor::predict(const MeasuredRun& run, const Coe
   const auto& [study, job, estimator, estimate] = std::get<Estimated>(all);
   if (details != nullptr) {
     if (!ideal) details->verdict = estimate.verdict;
+    details->largest = estimate.memory.largest();
     if (is_of_steps(run.quantity) && estimate.time.step_time() > Seconds{})
       details->sensitivity = sensitivity(*estimator, estimate.plan);
   }

@@ -40,7 +40,8 @@ struct MemoryPrediction {
 struct PredictionDetails {
   /// The sources of the predicted time; only for times of whole steps.
   std::optional<TimeSensitivity> sensitivity;
-  std::optional<Verdict> verdict;  ///< whether the plan's estimated memory fits
+  std::optional<Verdict> verdict;            ///< whether the plan's estimated memory fits
+  MemoryItem largest = MemoryItem::weights;  ///< the item with most of this memory
 };
 
 /// Predicts measured runs on one machine. By default runs are in fp32, with adam for sequence

@@ -53,6 +53,7 @@ ValidationCase validation_case(MeasuredRun run, RunPredictor& predictor, const C
   const auto predicted = predictor.predict(run, coefficients, false, &details);
   one.sensitivity = details.sensitivity;
   one.verdict = details.verdict;
+  one.largest = details.largest;
   const auto ideal = predictor.predict(run, coefficients, true);
   if (const auto* time = std::get_if<Seconds>(&predicted)) one.predicted = *time;
   if (const auto* time = std::get_if<Seconds>(&ideal)) one.ideal = *time;
@@ -103,7 +104,10 @@ ValidationSummary summarize(std::span<const ValidationCase> cases, const std::st
     group.with_interval += one.is_held().has_value() ? 1 : 0;
     group.held += one.is_held().value_or(false) ? 1 : 0;
     group.with_verdict += one.verdict ? 1 : 0;
-    group.refused += one.verdict == Verdict::does_not_fit ? 1 : 0;
+    if (one.verdict == Verdict::does_not_fit) {
+      ++group.refused;
+      ++group.refused_for[one.largest];
+    }
     group.at_risk += one.verdict == Verdict::at_risk ? 1 : 0;
   };
   struct Series {

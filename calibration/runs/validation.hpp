@@ -23,7 +23,8 @@ struct ValidationCase {
   /// `low` and `high`: the interval of this time at interval_level, in seconds.
   std::optional<TimeSensitivity> sensitivity;
   std::optional<Seconds> low, high;
-  std::optional<Verdict> verdict;  ///< whether the memory that is estimated for this run fits
+  std::optional<Verdict> verdict;            ///< whether the memory that is estimated for this run fits
+  MemoryItem largest = MemoryItem::weights;  ///< the item with most of this memory
   /// The prediction without fitted factors; unset if the coefficients have no fitted factors.
   std::optional<Seconds> untaught;
   std::optional<Unpredictable> refusal;  ///< why the figure could not be predicted
@@ -49,6 +50,7 @@ struct ValidationSummary {
     /// Number of cases with a verdict about memory, and of cases whose verdict is DOES-NOT-FIT or AT-RISK, although they
     /// ran.
     int with_verdict = 0, refused = 0, at_risk = 0;
+    std::map<MemoryItem, int> refused_for;  ///< number of refused cases by the item with most of their memory
     /// The share of the cases that lie inside their intervals; empty without intervals.
     [[nodiscard]] std::optional<double> coverage() const {
       return with_interval > 0 ? std::optional(static_cast<double>(held) / with_interval) : std::nullopt;

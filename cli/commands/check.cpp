@@ -78,7 +78,7 @@ Report check(CheckRequest options) {
 /// The options with facts that a configuration may not state.
 constexpr std::array configured_options{"--model",         "--seq",           "--input-shape", "--machine", "--coefficients",
                                         "--software",      "--precision",     "--optimizer",   "--gpus",    "--global-batch",
-                                        "--batch-per-gpu", "--micro-batches", "--set"};
+                                        "--batch-per-gpu", "--micro-batches", "--set",         "--setting"};
 
 void add_configured_options(const Command& command, CheckOptions& options) {
   StudyOptions& study = options.study;
@@ -95,6 +95,7 @@ void add_configured_options(const Command& command, CheckOptions& options) {
   command.add_option("--optimizer", study.optimizer, "optimizer of a configuration: see 'recommend --help'");
   add_batch_options(command, plan);
   add_set_option(command, options.set_words);
+  add_setting_words(command, study.setting_words);
 }
 
 }  // namespace

@@ -115,6 +115,10 @@ Document document_of(const Validation& validation, const ValidateOptions& option
   if (all.refused + all.at_risk > 0) {
     document.line(fmt::format("memory: of {} that ran, {} would be refused (DOES-NOT-FIT), and {} would be AT-RISK",
                               count_text(all.with_verdict, "run"), all.refused, all.at_risk));
+    std::string largest;
+    for (const auto& [item, count] : all.refused_for)
+      largest += fmt::format("{}{} ({})", largest.empty() ? "" : ", ", to_string(item), count);
+    if (!largest.empty()) document.line("most of the memory of refused runs: " + largest);
   }
   const auto unpredicted =
       std::ranges::count_if(validation.cases, [](const ValidationCase& one) { return !one.predicted.has_value(); });

@@ -37,15 +37,17 @@ std::string growth_text(const JobCheck& job) {
 void add_against(Document& document, const JobCheck& job, const JobCheck& earlier) {
   const MemoryBreakdown &now = memory_of(job), &before = memory_of(earlier);
   document.section("Against " + visible(earlier.file));
+  const bool fell = now.total() < before.total();
   MemoryItem most = MemoryItem::weights;
+  const auto change = [&](MemoryItem item) { return (now.of(item) - before.of(item)) * (fell ? -1.0 : 1.0); };
   for (const MemoryItem item : enum_values<MemoryItem>) {
-    if (now.of(item) - before.of(item) > now.of(most) - before.of(most)) most = item;
+    if (change(item) > change(most)) most = item;
   }
-  const bool grew = now.of(most) > before.of(most);
+  const bool changed = change(most) > Bytes{};
   document.line(fmt::format("memory {} → {}{}", humanize(before.total()), humanize(now.total()),
-                            grew ? fmt::format("; most of the increase: {} {} → {}", to_string(most),
-                                               humanize(before.of(most)), humanize(now.of(most)))
-                                 : std::string()),
+                            changed ? fmt::format("; most of the {}: {} {} → {}", fell ? "decrease" : "increase",
+                                                  to_string(most), humanize(before.of(most)), humanize(now.of(most)))
+                                    : std::string()),
                 2);
   Table table(
       {essential(words("item")), essential(figures("before")), essential(figures("now")), essential(figures("change"))});

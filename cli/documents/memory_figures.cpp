@@ -1,5 +1,6 @@
 #include "cli/documents/memory_figures.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
@@ -82,6 +83,11 @@ void add_shown_figures(Document& document, const std::vector<StageFigures>& stag
       table.add(std::move(cells));
     }
   }
+  const bool caches = std::ranges::any_of(stages, [&](const StageFigures& each) {
+    return (!stage || each.stage == *stage) && each.used.most > each.memory.upper_bound();
+  });
+  if (caches)
+    table.legend = "reserved memory and nvidia-smi include free segments, which the allocator returns if memory is short";
   document.add(std::move(table));
 }
 

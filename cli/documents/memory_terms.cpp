@@ -119,8 +119,14 @@ class TermsMaker {
                       plan_.second_shards()),
           Bytes(counts_.all * each_.weight / plan_.second_shards()));
     }
+    if (const Bytes others(study_.assumptions().other_models); others > Bytes{})
+      add(MemoryItem::weights, "other models", others);
+    const Bytes saved = saved_weights(Estimator(study_.job()).stage(plan_, stage_));
     const Bytes gathered = study_.assumptions().gathers_units ? gathered_more() : Bytes{};
-    if (gathered > nothing && memory_.weights - told_ > gathered * 0.5)
+    // A rank saves its weights when it has gathered none for a step.
+    const bool is_saving = saved > Bytes{} && memory_.weights - told_ > saved * 0.5 && memory_.activations <= nothing;
+    if (is_saving) add(MemoryItem::weights, "all weights, gathered to be saved", saved);
+    if (!is_saving && gathered > nothing && memory_.weights - told_ > gathered * 0.5)
       add(MemoryItem::weights, "the rest of two blocks, gathered, and of layers outside blocks", gathered);
     add_rest(MemoryItem::weights, "experts, which are sharded among fewer ranks; and rounding");
   }
@@ -221,8 +227,9 @@ class TermsMaker {
   void context() {
     if (memory_.context <= Bytes{}) return;
     add(MemoryItem::context,
-        study_.assumptions().older_framework ? "driver and libraries, all kernels loaded"
-                                             : "driver and libraries, kernels loaded lazily",
+        study_.assumptions().takes_device      ? "what the allocator leaves to the driver and libraries"
+        : study_.assumptions().older_framework ? "driver and libraries, all kernels loaded"
+                                               : "driver and libraries, kernels loaded lazily",
         memory_.context);
     told_ = Bytes{};
   }
@@ -244,11 +251,12 @@ class TermsMaker {
     add("of the activations, what eager operators may keep in addition", most_unmodeled(stage, memory_.activations));
     if (!study_.assumptions().gathers_units)
       add("whole blocks that are gathered ahead, and layers outside blocks", most_gathered(stage));
+    add("a second bucket of gradients, if exchanges overlap with backward", most_buckets(stage));
     const CommunicationBuffers buffers =
         communication_buffers(plan_, device, engine_groups_of(study_.job()), study_.assumptions().idle_communicators);
     add(fmt::format("the largest reported buffers of communicators, {}", humanize(buffers.most)),
         buffers.most - buffers.expected);
-    const ContextBytes context = context_bytes(device, study_.assumptions().older_framework);
+    const ContextBytes context = context_bytes(device, study_.assumptions());
     add(fmt::format("a context with all kernels loaded, {}", humanize(context.most)), context.most - context.expected);
     const LibraryWorkspace library = library_workspace(device);
     add(fmt::format("the larger workspace of cuBLAS, {}", humanize(library.most)), library.most - library.expected);

@@ -9,9 +9,10 @@ namespace ddl {
 namespace {
 
 /// The options that answer most first questions.
-constexpr std::array<std::string_view, 20> usual_options{
-    "model",     "machine",      "gpus",     "global-batch", "seq",   "precision", "software", "for",    "like",   "plan",
-    "objective", "train-tokens", "deadline", "budget",       "price", "top",       "save-dir", "format", "output", "help"};
+constexpr std::array<std::string_view, 23> usual_options{
+    "model",  "machine",  "gpus", "global-batch", "seq",    "precision", "optimizer",    "lora",
+    "base",   "software", "for",  "like",         "plan",   "objective", "train-tokens", "deadline",
+    "budget", "price",    "top",  "save-dir",     "format", "output",    "help"};
 
 bool has_name(const OptionDescription& option, std::string_view name) {
   return std::ranges::any_of(option.names, [&](const std::string& each) {
@@ -26,7 +27,8 @@ std::span<const OptionGroup> option_groups() {
     std::vector<OptionGroup> made{
         {"Training",
          {"model", "seq", "packed-length", "dataset", "input-shape", "precision", "mixed-precision", "master-weights",
-          "moments", "optimizer", "optimizer-implementation", "precondition-every", "lora", "base", "memory-format"}},
+          "moments", "optimizer", "optimizer-implementation", "precondition-every", "lora", "base", "other-models",
+          "memory-format"}},
         {"Batch, length and cost",
          {"global-batch", "batch-per-gpu", "train-tokens", "epochs", "to-accuracy", "samples-to-target", "evaluate",
           "deadline", "budget", "price"}},

@@ -132,6 +132,7 @@ Option add_setting(const Command& command, std::string_view key, Settings& setti
   if (row.kind == SettingKind::name) option.words([&row] { return texts(row.names); });
   if (row.kind == SettingKind::number || row.kind == SettingKind::whole_number) option.type_name("NUMBER");
   if (row.kind == SettingKind::time) option.type_name("TIME");
+  if (row.kind == SettingKind::bytes) option.type_name("SIZE");
   if (row.kind == SettingKind::percentile) option.type_name("PERCENTILE");
   if (!row.usual.empty()) option.default_str(std::string(row.usual));
   return option;
@@ -230,9 +231,10 @@ void add_study_options(const Command& command, StudyOptions& o) {
   const std::vector<Option> of_experts = add_expert_options(command, o);
   const Option straggler = add_setting(command, "straggler", o.settings);
   std::vector<Option> of_gradients;
-  for (const char* const key : {"sparse_gradients", "local_steps", "local_fragments", "local_overlap", "compress",
-                                "compress_density", "compress_rank", "staleness", "neighbors", "image_loader",
-                                "loader_workers", "staging", "exchanged_samples", "precondition_every", "power_limit"})
+  for (const char* const key :
+       {"sparse_gradients", "local_steps", "local_fragments", "local_overlap", "compress", "compress_density",
+        "compress_rank", "staleness", "neighbors", "image_loader", "loader_workers", "staging", "exchanged_samples",
+        "precondition_every", "power_limit", "other_models"})
     of_gradients.push_back(add_setting(command, key, o.settings));
   of_gradients.push_back(add_setting(command, "synchronization", o.settings).excludes(allreduce));
   const Option idle = add_setting(command, "idle_communicators", o.settings);
@@ -252,10 +254,7 @@ void add_study_options(const Command& command, StudyOptions& o) {
           "ignore the time to load samples")
       .excludes(input)
       .excludes(exposed);
-  const Option setting = command.add_repeated(
-      "--setting", o.setting_words,
-      "override a setting of the software (see 'software keys'), as key=value: overlaps_gradients=no; repeatable",
-      "KEY=VALUE");
+  const Option setting = add_setting_words(command, o.setting_words);
   for (const Option& each : of_gradients) each.excludes(ideal);
   for (const Option& each : of_experts) each.excludes(ideal);
   ideal.excludes(input)
@@ -266,6 +265,13 @@ void add_study_options(const Command& command, StudyOptions& o) {
       .excludes(straggler)
       .excludes(idle)
       .excludes(setting);
+}
+
+Option add_setting_words(const Command& command, std::vector<std::string>& words) {
+  return command.add_repeated(
+      "--setting", words,
+      "override a setting of the software (see 'software keys'), as key=value: overlaps_gradients=no; repeatable",
+      "KEY=VALUE");
 }
 
 UpdateImplementation update_implementation_named(const std::string& name) {

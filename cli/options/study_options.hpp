@@ -45,6 +45,8 @@ void add_sample_options(const Command& command, std::optional<std::int64_t>& seq
 /// Returns the model's name with adapters of the rank of `--lora` appended. Throws Error if the name has adapters already.
 [[nodiscard]] std::string adapted_model(const std::string& model, std::optional<std::int64_t> rank);
 Option add_software_option(const Command& command, std::string& software);
+/// Adds --setting.
+Option add_setting_words(const Command& command, std::vector<std::string>& words);
 void add_profile_options(const Command& command, std::vector<std::string>& profiles, bool& any_device);
 [[nodiscard]] std::string_view mixed_precision_text(const Study& study);
 /// Parses the value of --optimizer-implementation. Throws Error, with "did you mean", for an unknown name.

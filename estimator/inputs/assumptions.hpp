@@ -315,6 +315,17 @@ struct Assumptions {
   /// The number of communicators that a framework creates but a plan does not use: for unused groups, and for groups of one
   /// rank.
   int idle_communicators = 0;
+  /// Bytes of other models on each device, which the step only reads: frozen text encoders of a diffusion model, a reference
+  /// or reward model.
+  double other_models = 0;
+  /// Whether each rank of FSDP gathers all weights on its device when it saves them [PyTorch docs, FullStateDictConfig:
+  /// without offload_to_cpu, each parameter is cloned on the device].
+  bool saves_whole = false;
+  /// Whether the update consists of operators of a graph, whose executor runs each operator as soon as its inputs exist
+  /// (early_update_bytes).
+  bool graph_update = false;
+  /// Whether the allocator takes the device's memory at the start, except for a share of the libraries (context_bytes).
+  bool takes_device = false;
   /// Before the update of ZeRO-1 and -2 in half precision, a rank concatenates the gradients of its shard into one tensor,
   /// and copies this tensor to fp32 [DeepSpeed, deepspeed/runtime/zero/stage_1_and_2.py, step].
   bool flat_gradients = false;

@@ -80,6 +80,14 @@ ContextBytes context_bytes(const Device& device, bool all_kernels) {
   return {as_needed, most};
 }
 
+ContextBytes context_bytes(const Device& device, const Assumptions& assumptions) {
+  if (!assumptions.takes_device || !has_libraries(device)) return context_bytes(device, assumptions.older_framework);
+  constexpr Bytes of_driver(300e6), least(300 * mib);
+  constexpr double share = 0.05;
+  const Bytes left = of_driver + max(least, (device.memory - of_driver) * share);
+  return {left, left};
+}
+
 LibraryWorkspace library_workspace(const Device& device) {
   if (!has_libraries(device)) return {};
   // A workspace for each handle: the thread that runs forward has one, and the thread of autograd that runs backward

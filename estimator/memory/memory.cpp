@@ -221,27 +221,6 @@ double computed_gradient_bytes(const Plan& plan, const Assumptions& assumptions)
   return sums ? 2 : parameter_bytes(plan.optimizer, plan.precision, assumptions.mixed_precision).gradient;
 }
 
-double update_scratch_bytes(const Plan& plan, const Assumptions& assumptions) {
-  const bool for_each = plan.optimizer == Optimizer::adam || plan.optimizer == Optimizer::adamw;
-  const bool is_one_by_one =
-      assumptions.update == UpdateImplementation::fused || assumptions.update == UpdateImplementation::single;
-  if (!for_each || is_one_by_one || plan.offload != Offload::none) return 0.0;
-  const bool is_half = is_mixed(plan.precision) && assumptions.mixed_precision == MixedPrecision::pure;
-  const bool is_cast = is_mixed(plan.precision) && assumptions.mixed_precision == MixedPrecision::autocast;
-  // If the implementation is unset, optimizers with master weights are fused. LAMB (Apex) and 8-bit Adam (bitsandbytes) are
-  // always fused. Momentum is updated in place.
-  const bool fused = (is_mixed(plan.precision) && !is_cast && !is_half) || (plan.zero_stage > 0 && plan.mesh.replicas() > 1);
-  if (fused && assumptions.update != UpdateImplementation::foreach) return 0.0;
-  constexpr double half_bytes = 2, wide_bytes = 4;
-  return is_half ? half_bytes : is_mixed(plan.precision) ? wide_bytes : item_bytes(plan.precision);
-}
-
-double flat_gradient_items(const Plan& plan, const Assumptions& assumptions, double trained) {
-  const bool half = is_mixed(plan.precision) && assumptions.mixed_precision == MixedPrecision::half_gradients;
-  const bool joins = assumptions.flat_gradients && half && (plan.zero_stage == 1 || plan.zero_stage == 2);
-  return joins && plan.offload == Offload::none ? trained / plan.shards() : 0.0;
-}
-
 Bytes bucket_bytes(double parameters, const Plan& plan, MixedPrecision mixed) {
   constexpr double items_of_bucket = 5e8;
   if (plan.mesh.replicas() == 1 && plan.segments.empty()) return {};
@@ -351,6 +330,12 @@ ResidentPeaks resident_peaks(const StageOf& stage) {
   peaks.stays = tally.mark();
   requests.update();
   peaks.in_update = tally.peak(true).state;
+  if (const Bytes saved = saved_weights(stage); saved > Bytes{}) {
+    MemoryTally saving(CachingAllocator::granule(stage.job.machine.device.is_processor));
+    (void)saving.allocate(saved, MemoryItem::weights, -1);
+    peaks.in_save = peaks.stays;
+    peaks.in_save.add({}, saving.mark(), 1);
+  }
   if (!stage.job.assumptions.gathers_units) peaks.most_gathered = most_gathered(stage);
   peaks.routing_excess = routing_excess(stage);
   return peaks;
@@ -360,6 +345,7 @@ StagePeaks::StagePeaks(const ResidentPeaks& resident, const PassPeaks& pass)
     : in_backward(pass.largest),
       most_in_backward(resident.stays.allocated + pass.most),
       in_update(resident.in_update.allocated > Bytes{} ? resident.in_update : resident.stays),
+      in_save(resident.in_save),
       earlier(pass.earlier),
       most_gathered(resident.most_gathered),
       routing_excess(resident.routing_excess) {
@@ -416,6 +402,16 @@ Bytes older_weights(const StageOf& stage) {
   return Bytes(versions * stage_parameters(stage) * parameter_bytes(stage.job.facts, plan, assumptions).weight);
 }
 
+Bytes saved_weights(const StageOf& stage) {
+  const Plan& plan = stage.plan;
+  const Assumptions& assumptions = stage.job.assumptions;
+  if (!assumptions.saves_whole || !assumptions.gathers_units || plan.zero_stage < 2 || plan.shards() <= 1) return {};
+  const ParameterBytes each = parameter_bytes(stage.job.facts, plan, assumptions);
+  constexpr double wide_bytes = 4;
+  const bool is_wide = shards_masters(plan, assumptions) || each.frozen_master > 0;
+  return Bytes(stage_parameters(stage) * stage.parts * (is_wide ? wide_bytes : each.weight));
+}
+
 MemoryChoices::MemoryChoices(const Plan& plan)
     : recompute(plan.recompute),
       recompute_blocks(plan.recompute == Recompute::full ? most_recomputed_blocks(plan) : 0),
@@ -470,6 +466,10 @@ MemoryBreakdown stage_memory(const StageOf& stage, const StagePeaks* peaks, cons
   } else {
     memory.kernel_workspace = peak.passing;
   }
+  if (known.in_save.allocated > peak.allocated) {
+    peak = known.in_save;
+    memory.kernel_workspace = Bytes{};
+  }
   most = max(most, peak.allocated);
   for (const MemoryItem item : enum_values<MemoryItem>) memory.of(item) = peak[item];
   // At the peak, backward may have freed more than the blocks whose activations are on the host.
@@ -477,7 +477,7 @@ MemoryBreakdown stage_memory(const StageOf& stage, const StagePeaks* peaks, cons
   // The difference is what the allocator's rounding adds. Near the allocator's thresholds, rounding
   // a sum may add more than rounding each part.
   memory.activations += max(Bytes{}, peak.allocated - peak.requested());
-  memory.weights += older_weights(stage);
+  memory.weights += older_weights(stage) + Bytes(job.assumptions.other_models);
   memory.workspace_origin = workspace_origin(job, costs);
   memory.peak_reserved = memory.allocated();
   memory.uncertainty =
@@ -485,11 +485,11 @@ MemoryBreakdown stage_memory(const StageOf& stage, const StagePeaks* peaks, cons
   Bytes of_experts = costs[LayerBytes::kept_of_experts] * held_passes(stage, earlier + 1);
   if (in_mirror > 0)
     of_experts += stage.mirror().all_costs()[LayerBytes::kept_of_experts] * held_passes(stage.mirror(), in_mirror);
-  memory.uncertainty += known.most_gathered + of_experts * known.routing_excess;
+  memory.uncertainty += known.most_gathered + of_experts * known.routing_excess + most_buckets(stage);
   const LibraryWorkspace library = library_workspace(job.machine.device);
   const CommunicationBuffers buffers =
       communication_buffers(plan, job.machine.device, engine_groups_of(job), job.assumptions.idle_communicators);
-  const ContextBytes context = context_bytes(job.machine.device, job.assumptions.older_framework);
+  const ContextBytes context = context_bytes(job.machine.device, job.assumptions);
   memory.outside_buffers = buffers.expected;
   memory.communication += buffers.expected;
   memory.context = context.expected;

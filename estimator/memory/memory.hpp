@@ -134,6 +134,11 @@ struct ParameterCounts {
 /// over lists of tensors (`foreach`) unless they are fused [PyTorch docs, torch.optim.Adam: this takes about as much memory
 /// as the parameters]. The result is 0 if the user sets a fused update or an update tensor by tensor.
 [[nodiscard]] double update_scratch_bytes(const Plan& plan, const Assumptions& assumptions);
+/// Returns the bytes per parameter of products that exist from the start of a step until the update: an optimizer that is
+/// written in operators of a graph multiplies each moment, and weights that decay, with constants, and the executor runs
+/// these products at once because their inputs exist [Abadi et al., "TensorFlow", OSDI 2016, section 3.1; google-research/
+/// bert, optimization.py, AdamWeightDecayOptimizer.apply_gradients].
+[[nodiscard]] double early_update_bytes(const Plan& plan, const Assumptions& assumptions);
 /// Returns how many of `trained` gradients a rank copies into one tensor before the update (Assumptions::flat_gradients).
 [[nodiscard]] double flat_gradient_items(const Plan& plan, const Assumptions& assumptions, double trained);
 
@@ -176,6 +181,11 @@ struct ContextBytes {
   Bytes expected{}, most{};
 };
 [[nodiscard]] ContextBytes context_bytes(const Device& device, bool all_kernels = false);
+/// Returns the same under the assumptions of a job. If the framework's allocator takes the device's memory at the start, the
+/// context and the libraries have what it leaves: 300 MB of the driver, and of the rest the larger one of 300 MiB and 5 %
+/// [TensorFlow 1.15, tensorflow/core/common_runtime/gpu/gpu_device.cc, MinSystemMemory; its limit on a V100 of 16 GB is
+/// 15,753,943,450 bytes: salesforce/ctrl, issue 43].
+[[nodiscard]] ContextBytes context_bytes(const Device& device, const Assumptions& assumptions);
 /// PyTorch's workspaces of cuBLAS: 4096 KiB × 2 and 16 KiB × 8, or 32 MiB for compute capability 9, 10 and 12, for each
 /// handle; the threads of forward and of autograd's backward have a handle each [PyTorch,
 /// aten/src/ATen/cuda/CublasHandlePool.cpp, parseChosenWorkspaceSize and getCurrentCUDABlasHandle]. If a datasheet does not
@@ -198,6 +208,10 @@ struct LibraryWorkspace {
 /// micro-batch in flight [PipeDream, SOSP 2019, section 3.3; with as many micro-batches in a step as stages, two versions in
 /// all: PipeDream-2BW, ICML 2021, section 3.1].
 [[nodiscard]] Bytes older_weights(const StageOf& stage);
+
+/// Returns the memory that a rank of FSDP needs in addition to its shards when it saves all weights
+/// (Assumptions::saves_whole), in the precision of the shards.
+[[nodiscard]] Bytes saved_weights(const StageOf& stage);
 
 /// Returns the inputs of parameter_memory for a stage.
 [[nodiscard]] ParameterCounts parameter_counts(const StageOf& stage);
@@ -257,6 +271,7 @@ struct ResidentPeaks {
   MemoryState stays;
   /// maximum during the update, without the memory that backward leaves allocated; unset if the update makes no request
   MemoryState in_update;
+  MemoryState in_save;        ///< while the rank saves its weights; unset if saving needs no memory
   Bytes most_gathered{};      ///< upper bound of further weights (most_gathered)
   double routing_excess = 0;  ///< upper bound of further tokens of the fullest rank (routing_excess)
 };
@@ -269,6 +284,7 @@ struct StagePeaks {
   MemoryState in_backward;    ///< the maximum during forward and backward of a micro-batch
   Bytes most_in_backward{};   ///< in_backward with the upper bound of kernel scratch memory
   MemoryState in_update;      ///< maximum during the update with all gradients, for any handling of activations
+  MemoryState in_save;        ///< while the rank saves its weights
   MemoryState earlier;        ///< the memory that each earlier micro-batch keeps
   Bytes most_gathered{};      ///< upper bound of further weights (most_gathered)
   double routing_excess = 0;  ///< upper bound of further tokens of the fullest rank (routing_excess)

@@ -148,6 +148,9 @@ void run_steps(MemoryRecord& record, const StageOf& stage, int steps) {
   StageRequests mirror(stage.has_mirror() ? stage.mirror() : stage, record);
   requests.set_up(false);
   if (const Bytes older = older_weights(stage); older > Bytes{}) (void)record.allocate(older, MemoryItem::weights, -1);
+  if (const Bytes others(stage.job.assumptions.other_models); others > Bytes{})
+    (void)record.allocate(others, MemoryItem::weights, -1);
+  const Bytes saved = saved_weights(stage);
   for (int step = 0; step < steps; ++step) {
     record.forget_points();
     const auto before = record.mark();
@@ -156,6 +159,9 @@ void run_steps(MemoryRecord& record, const StageOf& stage, int steps) {
     requests.pass(in_flight - in_mirror);
     record.release(before, earlier);
     requests.update();
+    if (saved <= Bytes{}) continue;
+    auto whole = record.allocate(saved, MemoryItem::weights, -1);
+    record.free(whole);
   }
 }
 

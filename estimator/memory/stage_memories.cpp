@@ -53,7 +53,7 @@ Bytes StageMemories::resident(const Plan& plan, int first, int last) const {
   const Device& device = job_.machine.device;
   return residents(plan, foremost_alike(plan, runs, first, last), 1).stays.allocated +
          communication_buffers(plan, device, engine_groups_of(job_), job_.assumptions.idle_communicators).expected +
-         context_bytes(device, job_.assumptions.older_framework).expected;
+         context_bytes(device, job_.assumptions).expected;
 }
 
 const StagePeaks& StageMemories::peaks(const Plan& plan, int stage_first, int stage_last, double parts) const {

@@ -107,6 +107,8 @@ class StageRequests {
     if (whole_gradients_) each(memory_.gradients, MemoryItem::gradients, plan_.zero_stage >= 2 && !is_whole, true);
     has_state_ = state;
     if (state) each(memory_.optimizer, MemoryItem::optimizer, plan_.zero_stage >= 1, true);
+    const Bytes early(trained_ * parts_ * early_update_bytes(plan_, job_.assumptions));
+    if (early > Bytes{}) each(early, MemoryItem::workspace, false, true);
     // The first bucket has 1 MiB, all others have 25 MiB [PyTorch docs, DistributedDataParallel, bucket_cap_mb;
     // torch/csrc/distributed/c10d/reducer.hpp, kDefaultFirstBucketBytes].
     constexpr double bucket = 25.0 * 1024 * 1024;

@@ -6,10 +6,10 @@
 namespace ddl {
 
 /// Returns an upper bound of what operators of eager frameworks keep for backward in addition to the rules of this program,
-/// for sequence models in mixed precision whose formulas run operator by operator. If the model has adapters, or fewer heads
-/// of keys than of queries, one part is a share of the activations: masks and copies of dropout in adapters, copies of
-/// repeated keys and values. The saved tensors of other models are exact (docs/memory.md). The other part are the inputs of
-/// quantized frozen layers, which older versions of bitsandbytes keep.
+/// for sequence models whose formulas run operator by operator. One part is a share of the activations: under PyTorch 1 and
+/// TensorFlow 1 always, later in mixed precision if the model has adapters (masks and copies of their dropout) or fewer
+/// heads of keys than of queries (copies of repeated keys and values). The saved tensors of other models are exact
+/// (docs/memory.md). The other part are the inputs of quantized frozen layers, which older versions of bitsandbytes keep.
 [[nodiscard]] Bytes most_unmodeled(const StageOf& stage, Bytes activations);
 
 /// Returns how much more memory weights may take if a framework gathers whole blocks, as FSDP does, instead of layers: the
@@ -17,6 +17,11 @@ namespace ddl {
 /// and backward. If weights are offloaded, the rank's shards of these are copied to the device first. Scales of quantized
 /// weights are on each rank, whole. Zero for plans that do not shard or offload weights.
 [[nodiscard]] Bytes most_gathered(const StageOf& stage);
+
+/// Returns the memory of the second bucket of gradients of ZeRO-2, which exists if gradients are exchanged during backward
+/// (`overlap_comm`) [DeepSpeed, deepspeed/runtime/zero/stage_1_and_2.py: `buf_1`, "use double buffers to avoid data access
+/// conflict when overlap_comm is enabled"].
+[[nodiscard]] Bytes most_buckets(const StageOf& stage);
 
 /// Returns the share by which the rank with the most tokens may have more tokens than expected, if the user does not say how
 /// tokens are spread over experts: natural_load() instead of equal numbers.

@@ -1,7 +1,9 @@
 """Measures the bytes of the distinct tensors that autograd saves in a forward of small models of Hugging Face's transformers.
 
 python3 transformers_saved_bytes.py > transformers_saved_bytes.csv, with torch, transformers and peft on a CPU. Parameters are left
-out. Dropout and the cache of keys and values are off. Attention is scaled_dot_product_attention.
+out. Dropout and the cache of keys and values are off. Attention is scaled_dot_product_attention. A base of 4 bits is emulated:
+frozen weights are integers with a scale for each row, and products keep these for backward in place of converted weights, as
+MatMul4Bit of bitsandbytes does.
 """
 
 import sys
@@ -13,6 +15,8 @@ from transformers import (
     GPT2LMHeadModel,
     LlamaConfig,
     LlamaForCausalLM,
+    Qwen2Config,
+    Qwen2ForCausalLM,
     Qwen3Config,
     Qwen3ForCausalLM,
 )
@@ -36,6 +40,42 @@ def gpt():
                                       attn_pdrop=0, resid_pdrop=0, embd_pdrop=0))
 
 
+def qwen2():
+    return Qwen2ForCausalLM(Qwen2Config(**SAME, vocab_size=VOCABULARY, tie_word_embeddings=False))
+
+
+class Product(torch.autograd.Function):
+    """A product with a weight of integers, which backward converts again."""
+
+    @staticmethod
+    def forward(ctx, inputs, integers, scales):
+        ctx.save_for_backward(integers, scales)
+        return inputs @ (integers.to(inputs.dtype) * scales.to(inputs.dtype)).T
+
+    @staticmethod
+    def backward(ctx, gradient):
+        integers, scales = ctx.saved_tensors
+        return gradient @ (integers.to(gradient.dtype) * scales.to(gradient.dtype)), None, None
+
+
+def quantized(model):
+    """Converts the frozen weights that have adapters."""
+    for module in model.modules():
+        base = getattr(module, "base_layer", None)
+        if base is None:
+            continue
+        scales = base.weight.detach().abs().amax(1, keepdim=True) / 7
+        integers = torch.nn.Parameter((base.weight.detach() / scales).round().to(torch.int8), requires_grad=False)
+        base.weight, base.scales = integers, torch.nn.Parameter(scales, requires_grad=False)
+
+        def forward(inputs, base=base):
+            result = Product.apply(inputs, base.weight, base.scales)
+            return result if base.bias is None else result + base.bias
+
+        base.forward = forward
+    return model
+
+
 def lora(model):
     return get_peft_model(model, LoraConfig(r=16, lora_alpha=16, lora_dropout=0.0, target_modules="all-linear"))
 
@@ -46,6 +86,7 @@ MODELS = {
     "gpt2" + SIZES + "@dropout=0@attention_dropout=0@embedding_dropout=0": gpt,
     "llama3-8b" + SIZES + GROUPED + "@lora=16": lambda: lora(llama()),
     "qwen3-8b" + SIZES + GROUPED + "@head_size=16@lora=16": lambda: lora(qwen()),
+    "qwen2.5-7b" + SIZES + GROUPED + "@lora=16": lambda: lora(qwen2()),
 }
 
 
@@ -68,12 +109,14 @@ def saved_bytes(model):
 
 
 def main():
-    print("model,batch,precision,saved_bytes")
+    print("model,batch,precision,saved_bytes,base")
     for name, make in MODELS.items():
         for precision, kind in (("fp32", torch.float32), ("bf16", torch.bfloat16)):
             torch.manual_seed(0)
             model = make().to(kind).train()
-            print(f"{name},{BATCH},{precision},{saved_bytes(model)}")
+            print(f"{name},{BATCH},{precision},{saved_bytes(model)},")
+            if "@lora" in name:
+                print(f"{name},{BATCH},{precision},{saved_bytes(quantized(model))},nf4")
 
 
 sys.exit(main())

@@ -254,6 +254,62 @@ TEST_CASE("an update over all tensors has a temporary of each rank's shard") {
   CHECK(update_scratch_bytes(plan, for_each) == 0);
 }
 
+TEST_CASE("a graph computes the update's products with constants before forward") {
+  Plan plan = sharded_plan();
+  plan.zero_stage = 0;
+  plan.mesh.set(Axis::data, 1);
+  Assumptions graph;
+  graph.graph_update = true;
+  CHECK(early_update_bytes(plan, {}) == 0);
+  // Both moments; with weight decay the weights, too.
+  CHECK(early_update_bytes(plan, graph) == 8);
+  plan.optimizer = Optimizer::adamw;
+  CHECK(early_update_bytes(plan, graph) == 12);
+  const Bytes more = EightBlocks(graph).memory(plan).total() - EightBlocks({}).memory(plan).total();
+  CHECK(more.value() == Approx(8 * 10000 * 12).epsilon(0.01));
+}
+
+TEST_CASE("a rank of FSDP that saves all weights holds them once more, and not at the peak of backward") {
+  Assumptions by_units;
+  by_units.gathers_units = true;
+  by_units.saves_whole = true;
+  const Plan plan = sharded_plan();
+  const EightBlocks saving(by_units);
+  const Estimator estimator(saving.job);
+  const StageOf stage = estimator.stage(plan, 0);
+  CHECK(saved_weights(stage).value() == 8 * 10000 * 4);
+  const ResidentPeaks resident = resident_peaks(stage);
+  CHECK((resident.in_save.allocated - resident.stays.allocated).value() == Approx(8 * 10000 * 4).epsilon(0.01));
+  // The peak of backward has activations of 100 samples, which are gone when the rank saves.
+  StagePeaks peaks = stage_peaks(stage);
+  CHECK(stage_memory(stage, &peaks).allocated() >= resident.in_save.allocated);
+  peaks.in_save.allocated = peaks.in_backward.allocated * 2;
+  CHECK(stage_memory(stage, &peaks).allocated().value() == Approx(peaks.in_save.allocated.value()));
+  by_units.saves_whole = false;
+  CHECK(saved_weights(Estimator(EightBlocks(by_units).job).stage(plan, 0)) == Bytes{});
+}
+
+TEST_CASE("memory of other models is part of the weights, and of what the allocator reserves") {
+  Assumptions with_others;
+  with_others.other_models = 1e6;
+  const EightBlocks owned(with_others);
+  const MemoryBreakdown memory = owned.memory(sharded_plan()), alone = EightBlocks({}).memory(sharded_plan());
+  CHECK((memory.weights - alone.weights).value() == 1e6);
+  const Plan plan = sharded_plan();
+  const Estimator estimator(owned.job);
+  CHECK(memory_timeline(estimator.stage(plan, 0)).peak.allocated >= alone.allocated() + Bytes(1e6));
+}
+
+TEST_CASE("TensorFlow 1 leaves 5 % of the device to libraries") {
+  Device device = nodes_of_four().device;
+  Assumptions pool;
+  pool.takes_device = true;
+  // A V100 of 16,945,512,448 bytes has a limit of 15,753,943,450 bytes [salesforce/ctrl, issue 43].
+  device.memory = Bytes(16945512448.0);
+  CHECK((device.memory - context_bytes(device, pool).expected).value() == Approx(15753943450.0).epsilon(0.005));
+  CHECK(context_bytes(device, Assumptions{}).expected == context_bytes(device).expected);
+}
+
 TEST_CASE("with expandable segments, as much is reserved as is allocated") {
   const auto more = [](bool expandable) {
     Assumptions assumptions;
