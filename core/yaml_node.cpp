@@ -423,12 +423,41 @@ std::optional<YamlNode> YamlNode::find(std::string_view key) const {
   return at_element(*value);
 }
 
+namespace {
+
+/// Throws Error for the first unknown key of a map. The hint names other unknown keys, so that one run finds several.
+[[noreturn]] void refuse_keys(const YamlNode& map, std::span<const std::string_view> keys) {
+  constexpr int most_others = 3;
+  std::optional<YamlNode> first;
+  std::string hint;
+  int others = 0;
+  for (const auto& [key, value] : map.entries()) {
+    const std::string text = key.text();
+    if (std::find(keys.begin(), keys.end(), text) != keys.end()) continue;
+    if (!first) {
+      first = key;
+      hint = suggest(text, keys);
+      continue;
+    }
+    if (++others > most_others) continue;
+    const auto meant = nearest(text, keys);
+    const bool ends = hint.ends_with('?') || hint.ends_with('.');
+    hint += fmt::format("{} {} in line {}{}",
+                        others > 1 ? ","
+                        : ends     ? " Also unknown:"
+                                   : ". Also unknown:",
+                        quote(text), key.line(), meant ? fmt::format(" (did you mean {}?)", quote(*meant)) : std::string());
+  }
+  if (others > most_others) hint += fmt::format(", and {} more", others - most_others);
+  first->fail(fmt::format("unknown key {}", quote(first->text())), hint);
+}
+
+}  // namespace
+
 void YamlNode::only_keys(std::span<const std::string_view> keys) const {
   require(is_map(), "a map");
   for (std::size_t i = 0; i < element_->children.size(); i += 2) {
-    const Element& key = element_->children[i];
-    if (std::find(keys.begin(), keys.end(), key.text) != keys.end()) continue;
-    at_element(key).fail(fmt::format("unknown key {}", quote(key.text)), suggest(key.text, keys));
+    if (std::find(keys.begin(), keys.end(), element_->children[i].text) == keys.end()) refuse_keys(*this, keys);
   }
 }
 

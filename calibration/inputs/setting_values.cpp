@@ -26,12 +26,17 @@ std::optional<double> place_of(const SettingRow& row, std::string_view name) {
   return static_cast<double>(found - row.names.begin());
 }
 
-[[noreturn]] void refuse_number(const SettingRow& row, const std::string& text, const std::string& name, double usual) {
+/// `value`: the number in `text`, if it is one that the setting does not take.
+[[noreturn]] void refuse_number(const SettingRow& row, const std::string& text, const std::string& name, double usual,
+                                std::optional<double> value) {
   const double example = std::clamp(usual, row.least, row.most);
+  const bool is_beyond = value && (*value < row.least || *value > row.most);
   throw Error(fmt::format("{} is {}, which is not a {} from {} to {}", name, quote(text),
                           row.kind == SettingKind::whole_number ? "whole number" : "number", row.least, row.most),
-              row.unit.empty() ? fmt::format("write it in digits, as in {} {}", name, example)
-                               : fmt::format("write it in {0}, as in {1} {2} or {1} {2}{0}", row.unit, name, example));
+              is_beyond && *value < row.least ? fmt::format("write {} {}{} or more", name, row.least, row.unit)
+              : is_beyond                     ? fmt::format("write {} {}{} or less", name, row.most, row.unit)
+              : row.unit.empty()              ? fmt::format("write it in digits, as in {} {}", name, example)
+                                 : fmt::format("write it in {0}, as in {1} {2} or {1} {2}{0}", row.unit, name, example));
 }
 
 double number_in(const SettingRow& row, const std::string& text, const std::string& name) {
@@ -46,7 +51,11 @@ double number_in(const SettingRow& row, const std::string& text, const std::stri
   const bool within = value >= row.least && value <= row.most;
   const bool written_whole = text.find_first_not_of("0123456789") == std::string::npos;
   if (problem != std::errc{} || stop != end || !within || (is_whole && !written_whole))
-    refuse_number(row, text, name, is_whole ? 64 : row.unit.empty() ? 0.5 : 300);
+    refuse_number(row, text, name,
+                  is_whole           ? 64
+                  : row.unit.empty() ? 0.5
+                                     : 300,
+                  problem == std::errc{} && stop == end ? std::optional(value) : std::nullopt);
   return value;
 }
 

@@ -229,8 +229,6 @@ bool plots_file(const FitRequest& asked) { return !asked.plot.empty() && asked.p
 void check(const FitRequest& asked) {
   if (!asked.output.empty() && asked.machine.empty())
     throw Error("--output needs --machine", "add for example --machine abci");
-  if (asked.output.empty() && !asked.machine.empty())
-    throw Error("--machine has no effect without --output", "add -o coefficients.yaml");
   if (plots_file(asked) && !asked.plot.ends_with(svg_ending)) {
     throw Error(fmt::format("--plot {} is neither 'text' nor a file that ends in '.svg'", quote(asked.plot)),
                 "write --plot text, or --plot fit.svg");
@@ -260,6 +258,8 @@ Report fitted(const FitRequest& asked, Measured measured) {
   const auto live = std::move(measured.live);
   Report report;
   report.warnings = std::move(measured.warnings);
+  if (asked.output.empty() && !asked.machine.empty())
+    report.warnings.emplace_back("--machine has no effect without --output: add -o coefficients.yaml to write a file");
   const auto fits = std::make_shared<const std::vector<ExchangeFit>>(fit_exchanges(*series));
   // A measurement of only concurrent groups, or of only overlapped kernels, needs no fit of exchanges.
   const bool fits_other_than_exchanges = live && (!live->result.contention.empty() || live->result.overlap);

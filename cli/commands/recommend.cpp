@@ -50,6 +50,21 @@
 namespace ddl {
 namespace {
 
+/// Returns how to give the number of GPUs, which the name of the machine may contain: `8xh100`, `h100 x8`.
+std::string gpus_hint(std::string_view machine) {
+  constexpr std::string_view digits = "0123456789";
+  std::string_view count = machine.substr(0, std::min(machine.find_first_not_of(digits), machine.size()));
+  if (count.empty() || !machine.substr(count.size()).starts_with('x')) {
+    const std::size_t at = machine.find_last_not_of(digits);
+    // `rtx4090` is a name, `h100x8` and `a40 x8` have a number of devices.
+    const bool is_count = at != std::string_view::npos && at > 0 && machine[at] == 'x' &&
+                          (digits.find(machine[at - 1]) != std::string_view::npos || machine[at - 1] == ' ');
+    count = is_count ? machine.substr(at + 1) : std::string_view();
+  }
+  if (!count.empty()) return fmt::format("write --gpus {}", count);
+  return "write for example --gpus 64, or --gpus 1..1024 to find how many are enough";
+}
+
 void refuse_cost_without_price(const Machine& machine) {
   if (machine.price_per_gpu_hour) return;
   throw Error(fmt::format("--objective cost needs the price of a device, but the datasheet of {} has none", machine.name),
@@ -328,7 +343,7 @@ Report recommend(RecommendOptions asked, const Command& command, const std::stri
     const bool counts_gpus = studies_named(options.study).front().gpus.has_value();
     if (!options.plan.gpus && options.plan.gpu_counts.empty() && !options.plan.name_plan() && !options.goals.any() &&
         !counts_gpus)
-      throw Error("--gpus is missing", "write for example --gpus 64, or --gpus 1..1024 to find how many are enough");
+      throw Error("--gpus is missing", gpus_hint(options.study.machine));
     if (several) return recommend_scaling(options, command);
     if (studies_named(options.study).size() > 1) return recommend_each(options, command);
     if (!options.save_dir.empty()) check_save_directory({options.save_dir, options.overwrite});

@@ -315,7 +315,7 @@ Document document_of(const RecommendAnswer& answer, bool drawn) {
     for (const Family family : answer.without_plans)
       document.line(fmt::format("{}: {}", family_name(family), why_without_plans(answer.gpus, family)), 2);
   }
-  add_sources(document, study, answer.gpus);
+  add_sources(document, study, answer.gpus, answer.shown.empty() ? nullptr : &answer.shown.front());
   add_defaults(document, answer.defaults);
   if (!answer.single) {
     document.section();

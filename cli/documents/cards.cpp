@@ -9,6 +9,7 @@
 #include "cli/documents/goodput.hpp"
 #include "cli/documents/headline.hpp"
 #include "cli/documents/intervals.hpp"
+#include "cli/documents/known_prices.hpp"
 #include "cli/documents/throughput.hpp"
 #include "cli/options/plan_file.hpp"
 #include "cli/report/chart.hpp"
@@ -63,7 +64,7 @@ Card cost_in_card(const Estimate& estimate, const Study& study, const Training& 
   const Machine& machine = study.machine();
   if (!cost) {
     Card card{"Time", time, purpose};
-    card.details.push_back(fmt::format("{} has no price: add --price 2.5USD/h", machine.name));
+    card.details.push_back(missing_price_text(machine));
     return card;
   }
   Card card{"Cost", fmt::format("{} {}", amount(*cost), machine.currency), purpose};

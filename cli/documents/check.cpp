@@ -6,6 +6,7 @@
 
 #include "cli/documents/charts.hpp"
 #include "cli/documents/check_against.hpp"
+#include "cli/documents/check_cards.hpp"
 #include "cli/documents/estimate.hpp"
 #include "cli/documents/memory.hpp"
 #include "cli/documents/memory_figures.hpp"
@@ -156,6 +157,11 @@ void add_check(Document& document, const JobCheck& check, bool drawn = false) {
                                  with_thousands(plan.global_batch), to_string(plan.precision), to_string(plan.optimizer),
                                  plan_word(plan), words.empty() ? "" : ": " + words),
                      2, 2);
+  std::vector<std::pair<std::string, std::string>> sizes{{"largest batch", largest_batch_text(check)}};
+  if (std::string longest = longest_sequence_text(check); !longest.empty())
+    sizes.emplace_back("longest sequence", std::move(longest));
+  sizes.emplace_back(fmt::format("fewest {}s", device_noun(study.machine().device)), fewest_gpus_text(check));
+  if (drawn) document.add(Chart{"", "", check_cards(check, sizes)});
   Table items = items_table(memory);
   const auto of_available = [&](Bytes bytes) { return share_text(bytes / check.available()) + " of available"; };
   items.add({"all", humanize(memory.total()), "", of_available(memory.total())});
@@ -167,11 +173,10 @@ void add_check(Document& document, const JobCheck& check, bool drawn = false) {
     add_shown_figures(document, {shown_figures(memory, study.machine().device.memory)});
   if (drawn) document.add(memory_bar(memory, check.available()));
   document.section();
-  document.line(step_text(check), 2);
-  document.line("largest batch: " + largest_batch_text(check), 2);
-  if (const std::string longest = longest_sequence_text(check); !longest.empty())
-    document.line("longest sequence: " + longest, 2);
-  document.line(fmt::format("fewest {}s: {}", device_noun(study.machine().device), fewest_gpus_text(check)), 2);
+  if (!drawn) {
+    document.line(step_text(check), 2);
+    for (const auto& [label, text] : sizes) document.line(fmt::format("{}: {}", label, text), 2);
+  }
   if (check.stopped) document.line("not all sizes and changes were tried: --time-limit gives the search more time", 2);
   if (drawn) document.add(time_bars({check.checked.estimate}));
   if (check.checked.verdict == Verdict::fits) return;
@@ -255,7 +260,7 @@ Json check_to_json(const JobCheck& check) {
 /// Returns a table of the memory of all jobs, with one row per job.
 Table jobs_table(const std::vector<JobCheck>& checks) {
   Table table({essential(words("job")), essential(words("verdict")), essential(figures("needs")),
-               essential(figures("at most")), essential(figures("of")), words("most of it"), figures("step"),
+               essential(figures("at most")), figures("of"), words("most of it"), figures("step"),
                figures("largest batch"), figures("fewest devices")});
   for (const JobCheck& check : checks) {
     if (check.problem) {

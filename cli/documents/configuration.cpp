@@ -42,6 +42,11 @@ std::string setting_text(const ConfigEntry& setting) {
                      line_text(setting.place()));
 }
 
+/// Returns the line of a change. The file is left out if it is the one that the heading names.
+std::string line_in(const std::string& file, const std::optional<Place>& place) {
+  return place && place->file == file ? fmt::format("{}", place->line) : line_text(place);
+}
+
 std::string or_none(const std::string& value) { return value.empty() ? "-" : visible(value); }
 
 }  // namespace
@@ -140,7 +145,7 @@ void add_configured_plan(Document& document, const ConfiguredPlan& plan, const E
     document.section(fmt::format("What the best plan changes in {}", read.file));
     Table table({words("argument"), words("line"), words("now"), words("then")});
     for (const ConfigurationChange& change : plan.changes.arguments)
-      table.add({visible(change.argument), line_text(change.place), or_none(change.now), or_none(change.then)});
+      table.add({visible(change.argument), line_in(read.file, change.place), or_none(change.now), or_none(change.then)});
     document.add(std::move(table));
   } else if (best != nullptr && is_better(*best, own)) {
     document.line(

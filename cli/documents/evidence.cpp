@@ -89,12 +89,13 @@ std::vector<AlikeRuns> alike_runs(const Study& study, const Estimate& estimate, 
   return alike;
 }
 
-std::string evidence_text(const std::vector<AlikeRuns>& alike, bool is_fitted) {
+std::string evidence_text(const std::vector<AlikeRuns>& alike, bool is_fitted, Detail detail) {
   if (alike.empty()) return "no measured run is like it";
   const AlikeRuns& nearest = alike.front();
-  return fmt::format("{}{} {}run{} like it ({}) {} {:.0f} % off{}",
+  return fmt::format("{}{} {}run{} like it{} {} {:.0f} % off{}",
                      nearest.other_precision ? "no measured run has its precision; " : "", with_thousands(nearest.runs),
-                     nearest.other_precision ? "" : "measured ", nearest.runs == 1 ? "" : "s", nearest.what,
+                     nearest.other_precision ? "" : "measured ", nearest.runs == 1 ? "" : "s",
+                     detail == Detail::complete ? fmt::format(" ({})", nearest.what) : std::string(),
                      nearest.runs == 1 ? "was" : "were", nearest.error * 100, is_fitted ? " before the fit to runs" : "");
 }
 

@@ -27,9 +27,12 @@ struct AlikeRuns {
 /// groups in other precisions. Empty for an estimate without an interval, and for kernel times of another device's profile.
 [[nodiscard]] std::vector<AlikeRuns> alike_runs(const Study& study, const Estimate& estimate,
                                                 const std::vector<Evidence>& evidence);
+/// Whether a clause names what similar runs have in common.
+enum class Detail { complete, in_short };
 /// Describes the most similar group in one clause: `46 measured runs like it (…) were 8 % off`. `is_fitted`: whether the
 /// estimate has factors that were fitted to runs, which these errors are without.
-[[nodiscard]] std::string evidence_text(const std::vector<AlikeRuns>& alike, bool is_fitted);
+[[nodiscard]] std::string evidence_text(const std::vector<AlikeRuns>& alike, bool is_fitted,
+                                        Detail detail = Detail::complete);
 /// Adds a table of the groups; adds nothing without groups.
 void add_evidence(Document& document, const std::vector<AlikeRuns>& alike);
 [[nodiscard]] nlohmann::ordered_json evidence_to_json(const std::vector<AlikeRuns>& alike);

@@ -16,6 +16,7 @@
 #include "cli/documents/evidence.hpp"
 #include "cli/documents/goodput.hpp"
 #include "cli/documents/intervals.hpp"
+#include "cli/documents/known_prices.hpp"
 #include "cli/documents/throughput.hpp"
 #include "cli/options/layer_layouts.hpp"
 #include "cli/options/plan_file.hpp"
@@ -101,7 +102,7 @@ std::string cost_card(const Estimate& estimate, const Study& study, const Traini
     return "with so many failures, the training does not end";
   const std::optional<double> cost = cost_of(estimate, study, training);
   const Machine& machine = study.machine();
-  if (!cost) return fmt::format("{} {}; {} has no price: add --price 2.5USD/h", time, purpose, machine.name);
+  if (!cost) return fmt::format("{} {}; {}", time, purpose, missing_price_text(machine));
   const double rented = rented_devices(estimate.plan, machine);
   const bool is_part = rented > static_cast<double>(estimate.plan.mesh.devices());
   return fmt::format(
@@ -155,7 +156,7 @@ std::string_view grade_of(const TimeInterval& interval, const std::vector<AlikeR
 std::string confidence_text(const Estimate& estimate, const Study& study) {
   const Confidence confidence = confidence_of(estimate, study);
   if (confidence.grade.empty()) return confidence.sources;
-  return fmt::format("{}, {}; {}; {}", confidence.grade, confidence.interval, confidence.evidence, confidence.sources);
+  return fmt::format("{}, {}; {}", confidence.grade, confidence.interval, confidence.in_short);
 }
 
 }  // namespace
@@ -168,7 +169,9 @@ Confidence confidence_of(const Estimate& estimate, const Study& study) {
     confidence.grade = grade_of(*estimate.interval, alike);
     confidence.interval = fmt::format("{:+d} % to {:+d} % ({})", percent(estimate.interval->low),
                                       percent(estimate.interval->high), interval_name());
-    confidence.evidence = evidence_text(alike, estimate.sensitivity && estimate.sensitivity->learned.has_value());
+    const bool is_fitted = estimate.sensitivity && estimate.sensitivity->learned.has_value();
+    confidence.evidence = evidence_text(alike, is_fitted);
+    confidence.in_short = evidence_text(alike, is_fitted, Detail::in_short);
   }
   confidence.sources = "kernel times: " + kernel_times_text(study);
   const std::int64_t gpus = estimate.plan.mesh.devices();
@@ -280,8 +283,10 @@ void add_headline(Document& document, const Estimate& estimate, const Study& stu
   add_card(document, "Confidence", confidence_text(estimate, study));
 }
 
-void add_sources(Document& document, const Study& study, std::int64_t gpus) {
+void add_sources(Document& document, const Study& study, std::int64_t gpus, const Estimate* estimate) {
   document.folded_section("Sources");
+  const std::string evidence = estimate != nullptr ? confidence_of(*estimate, study).evidence : std::string();
+  if (!evidence.empty()) document.line("interval: " + evidence, 2);
   document.line("kernel times: " + kernel_times_text(study), 2);
   add_overhead(document, study);
   const std::string network = network_text(study.coefficients(), study.machine());

@@ -27,16 +27,18 @@ void add_headline(Document& document, const Estimate& estimate, const Study& stu
                   const std::string& aside = {});
 
 /// The confidence in a predicted time: its name (`good`, `fair` or `low`; empty without an interval), the interval as
-/// percentages, the measured runs like it, and the sources of kernel times and of the network.
+/// percentages, the measured runs like it (also without what they have in common), and the sources of kernel times and of
+/// the network.
 struct Confidence {
-  std::string grade, interval, evidence, sources;
+  std::string grade, interval, evidence, in_short, sources;
 };
 [[nodiscard]] Confidence confidence_of(const Estimate& estimate, const Study& study);
 /// Returns the facts of add_headline() as cards, for a page.
 [[nodiscard]] Cards answer_cards(const Estimate& estimate, const Study& study, const Training& training);
 
-/// Adds the section with the sources of the numbers: kernel times, network, assumptions, price.
-void add_sources(Document& document, const Study& study, std::int64_t gpus);
+/// Adds the section with the sources of the numbers: interval, kernel times, network, assumptions, price. `estimate`: the
+/// plan with the interval, or null.
+void add_sources(Document& document, const Study& study, std::int64_t gpus, const Estimate* estimate = nullptr);
 
 /// Draws a memory bar of 20 signs: `▇` for the expected memory, `▒` up to the upper bound, `░` for the rest of the device's
 /// memory. A sign is drawn for each part that is not zero, if the parts leave room.

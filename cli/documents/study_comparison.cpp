@@ -100,9 +100,10 @@ Table plans_table(const Outcomes& outcomes, const Labels& labels) {
   const bool of_tokens = std::ranges::all_of(
       outcomes, [](const StudyOutcome& each) { return !each.best || each.study->model().sequence_length > 0; });
   const Training& training = outcomes.front().training;
-  std::vector<Column> columns{essential(words("study")), essential(words("plan")), essential(figures("step")),
+  std::vector<Column> columns{essential(words("study")), essential(words("plan")), figures("step"),
                               figures(of_tokens ? "tokens/s" : "samples/s"), essential(figures(name_of(training)))};
-  if (priced) columns.push_back(figures(training.is_whole() || !training.unit.empty() ? "cost" : "cost of an epoch"));
+  if (priced)
+    columns.push_back(essential(figures(training.is_whole() || !training.unit.empty() ? "cost" : "cost of an epoch")));
   const bool powered = std::ranges::any_of(outcomes, [](const StudyOutcome& each) { return each.best && each.best->power; });
   const bool emits = powered && std::ranges::any_of(outcomes, [](const StudyOutcome& each) {
                        return each.best && each.study->assumptions().carbon;

@@ -55,11 +55,13 @@ std::vector<std::string> answers(const std::string& plain) {
   for (const Concept& each : concepts()) {
     if (is_spelling(each, plain)) found.emplace_back(each.answer);
   }
-  std::vector<std::string_view> hints;
+  std::vector<std::string_view> hints, words;
   const auto add_hints = [&](const auto& matches) {
     for (const Synonym& each : synonyms()) {
-      if (!matches(each.word) || contains(hints, each.hint)) continue;
+      // Further rows of a word are for commands that lack the option of the first row.
+      if (!matches(each.word) || contains(hints, each.hint) || contains(words, each.word)) continue;
       hints.push_back(each.hint);
+      words.push_back(each.word);
       found.push_back(fmt::format("For '{}', {}.", each.word, each.hint));
     }
   };

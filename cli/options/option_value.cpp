@@ -16,6 +16,20 @@
 namespace ddl {
 namespace {
 
+/// Says which numbers an option takes, if `text` is a number beyond them; else empty.
+template <class Number>
+std::string range_hint(std::string_view option, std::string_view text, Number low, Number high) {
+  const bool is_negative = text.starts_with('-');
+  const std::string_view digits = text.substr(is_negative ? 1 : 0);
+  const auto value = number_in<Number>(text);
+  // A number of many digits is too large to be read.
+  const bool is_whole = !digits.empty() && digits.find_first_not_of("0123456789") == std::string_view::npos;
+  if (!is_whole && !value) return {};
+  const bool is_low = value ? *value < low : is_negative;
+  if (!is_low && value && !(*value > high)) return {};
+  return is_low ? fmt::format("write {} {} or more", option, low) : fmt::format("write {} {} or less", option, high);
+}
+
 template <class Number>
 Option add(const Command& command, const std::string& name, std::optional<Number>& into, Number low, Number high,
            const std::string& description, std::string_view kind, Number example) {
@@ -24,7 +38,8 @@ Option add(const Command& command, const std::string& name, std::optional<Number
     const auto value = number_in<Number>(text);
     // This form of the condition is false for NaN, so NaN is refused.
     if (!value || !(*value >= low && *value <= high)) {
-      const std::string hint = number_hint(name, text);
+      std::string hint = number_hint(name, text);
+      if (hint.empty()) hint = range_hint(name, text, low, high);
       throw Error(
           fmt::format("{} is {}, which is not a {} from {} to {}", name, quote(text), kind, low, high),
           hint.empty() ? fmt::format("write it in digits, as in {} {}", name, std::clamp(example, low, high)) : hint);
@@ -128,7 +143,8 @@ std::vector<std::int64_t> parse_number_list(const std::string& option, std::stri
     if (part.empty())
       throw Error(fmt::format("{} {} lacks a number", option, quote(text)),
                   fmt::format("write for example {0} 8,16,24 or {0} 8..64", option));
-    const std::string hint = number_hint(option, part);
+    std::string hint = number_hint(option, part);
+    if (hint.empty()) hint = range_hint(option, part, low, high);
     throw Error(fmt::format("{} is {}, which is not a whole number from {} to {}", option, quote(part), low, high),
                 hint.empty() ? fmt::format("write it in digits, as in {0} 64, {0} 8,16,24 or {0} 8..64", option) : hint);
   };

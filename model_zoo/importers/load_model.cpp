@@ -225,6 +225,24 @@ void require_sequence(const ModelFile& file, const ModelFile* family) {
           : fmt::format("set parameters that follow from the input, too, as in NAME@positions=400; known: {}", names));
 }
 
+/// Lists the parameters of a model, some of which the model's name changed.
+std::string values_hint(const ModelFile& file) {
+  std::vector<std::string> values;
+  for (const ModelParameter& each : file.parameters) {
+    if (each.value) values.push_back(fmt::format("{}={}", each.name.text(), each.value->text()));
+  }
+  return fmt::format("change values that depend on each other together; they are now {}", fmt::join(values, ", "));
+}
+
+/// Throws Error if a family of blocks has a model without a block.
+void require_blocks(const Model& model, const ModelFile& file, const ModelFile& family) {
+  if (model.blocks > 0 || std::ranges::none_of(family.blocks, &ModelBlock::checkpoint)) return;
+  const auto is_zero = [](const ModelParameter& each) { return each.value && each.value->text() == "0"; };
+  const auto zero = std::ranges::find_if(file.parameters, is_zero);
+  if (zero == file.parameters.end()) file.family->fail("the model has no blocks", "give it at least one");
+  zero->value->fail("the model has no blocks", fmt::format("{} is at least 1", zero->name.text()));
+}
+
 Model read_model(const YamlNode& root, const std::optional<YamlNode>& values = {}, bool needs_sequence = false) {
   ModelFile file = ModelFile::read(root);
   if (!file.model) {
@@ -250,13 +268,15 @@ Model read_model(const YamlNode& root, const std::optional<YamlNode>& values = {
     if (needs_sequence) require_sequence(file, &family);
     if (values) change_parameters(file, *values);
     if (sizes) change_input(file, file.input ? file.input : family.input, *sizes, *values);
-    return build_model(file, &family);
+    Model model = build_model(file, &family);
+    require_blocks(model, file, family);
+    return model;
   } catch (const Error& error) {
     // The values of this model may have caused the error in the family's file.
     if (!error.place() || error.place()->file != source.origin) throw;
     throw Error(fmt::format("{}\nused by the model {}, {}:{}:{}", error.what(), quote(file.model->text()), root.origin(),
                             file.family->line(), file.family->column()),
-                error.hint(), error.place());
+                error.hint().empty() && values ? values_hint(file) : error.hint(), error.place());
   }
 }
 

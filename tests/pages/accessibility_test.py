@@ -16,6 +16,11 @@ from browser import Browser
 PROGRAM, CHROMIUM = str(pathlib.Path(sys.argv[1]).resolve()), sys.argv[2]
 SKIPPED = 77
 PAGES = ("ranked", "zero bubble", "explained", "checked", "hostile", "impossible", "compared", "scaling")
+# Tables that are wider than the screen before the reader asks for all columns.
+CUT_TABLES = """[...document.querySelectorAll(".scroll:has(> table)")]
+  .filter((each) => each.scrollWidth > each.clientWidth + 1).map((each) =>
+    `a table is cut, ${each.scrollWidth} of ${each.clientWidth} pixels: ` +
+    [...each.querySelectorAll("th")].map((head) => head.textContent).join(", ").slice(0, 80))"""
 # The folder for screenshots, for manual inspection.
 PICTURES = os.environ.get("DDL_PICTURES")
 # Simulations of colour blindness in linear RGB [Machado, Oliveira and Fernandes, IEEE TVCG 15(6), 2009, severity 1].
@@ -67,6 +72,8 @@ def show(browser, page, name, width, dark):
     browser.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
     browser.evaluate("for (const each of document.querySelectorAll('input.toggle')) each.checked = true")
     found += audit.faults(browser)
+    browser.evaluate("for (const each of document.querySelectorAll('input.toggle')) each.checked = false")
+    found += browser.evaluate(CUT_TABLES)
     if PICTURES:
         browser.screenshot(f"{PICTURES}/{name.replace(' ', '-')}-{width}-{'dark' if dark else 'light'}.png")
     return found

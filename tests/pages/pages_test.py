@@ -16,9 +16,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import reports
 
 PROGRAM = str(pathlib.Path(sys.argv[1]).resolve())
-VOID = {"meta", "br", "link", "img", "input", "hr"}
+VOID = {"wbr", "meta", "br", "link", "img", "input", "hr"}
 # A page may contain these elements, but no image, frame or form. Links lead to parts of the same page.
-KNOWN = {"html", "head", "meta", "title", "style", "body", "header", "main", "section", "h1", "h2", "small", "p", "b", "ul", "li", "table", "thead", "tbody", "tr", "th", "td", "div", "span", "pre", "figure", "figcaption", "button", "output", "script", "svg", "g", "rect", "path", "line", "polyline", "polygon", "circle", "text", "details", "summary", "nav", "a", "ol", "input", "label"}
+KNOWN = {"html", "head", "meta", "title", "style", "body", "header", "main", "section", "h1", "h2", "small", "p", "b", "ul", "li", "table", "thead", "tbody", "tr", "th", "td", "div", "span", "pre", "figure", "figcaption", "button", "output", "script", "svg", "g", "rect", "path", "line", "polyline", "polygon", "circle", "text", "details", "summary", "nav", "a", "ol", "input", "label", "wbr"}
 
 
 class Page(html.parser.HTMLParser):
@@ -33,6 +33,8 @@ class Page(html.parser.HTMLParser):
         assert not self.open, f"left open: {self.open}"
 
     def handle_starttag(self, tag, attributes):
+        if tag == "wbr":  # may break a word, which stays one word
+            self.texts[self.open[-1]] = self.texts[self.open[-1]].removesuffix("\n")
         names = [name for name, _ in attributes]
         assert len(names) == len(set(names)), f"an attribute twice: {tag} {names}"
         element = {"tag": tag, "parents": list(self.open), **dict(attributes)}
@@ -209,6 +211,17 @@ class Reports(unittest.TestCase):
             self.assertAlmostEqual(dot - dots[0], scale * (time - drawn[0]["time"]["iteration_s"]), delta=0.5)
             self.assertAlmostEqual(low - dot, scale * (plan["interval"]["iteration_low_s"] - time), delta=1.5)
             self.assertAlmostEqual(high - dot, scale * (plan["interval"]["iteration_high_s"] - time), delta=1.5)
+
+    def test_the_first_screen_of_a_check_has_its_verdict_and_the_sizes_that_fit(self):
+        first = self.texts["checked"].split("<table>")[0]
+        for label in ("Memory", "Speed", "Largest batch", "Fewest GPUs"):
+            self.assertIn(f'<p class="card-label">{label}</p>', first)
+        self.assertIn('<p class="card-label">Would fit</p>', self.texts["checked"])
+
+    def test_long_tables_are_folded_and_names_break_on_narrow_screens(self):
+        self.assertRegex(self.texts["deep"], r"<details><summary>all \d+ rows</summary>")
+        self.assertNotIn("<details><summary>all ", self.texts["ranked"])
+        self.assertIn("layer0.<wbr>attention1", self.texts["deep"])
 
     def test_sections_have_links_and_rare_ones_are_folded(self):
         for name, page in self.each_page():

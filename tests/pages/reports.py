@@ -36,6 +36,7 @@ COMMANDS = {
     "interleaved": ["recommend", *PIPELINE, "--virtual-stages", "4"],
     "input": ["recommend", "resnet50", "--machine", "abci", "--gpus", "4", "--input-exposed"],
     "explained": ["explain", *PIPELINE, "--why-not", "data"],
+    "deep": ["explain", "llama3-70b", "--machine", "h100", "--plan", "dp8·pp8 z1 ac m8"],
     "checked": ["check", HOSTILE, "large.yaml"],
     "hostile": ["recommend", "--model", "./model.yaml", "--dataset", "cifar10", "--gpus", "4"],
     "impossible": ["recommend", "gpt3-175b", "--machine", "abci", "--gpus", "2"],

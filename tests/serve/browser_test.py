@@ -119,7 +119,7 @@ class Page(unittest.TestCase):
         for role, name in controls:
             self.assertTrue(name.strip(), (role, controls))
         names = [name for _, name in controls]
-        for name in ("Model", "Machine", "GPUs", "Global batch", "Seq. length", "Precision", "Start with", "Tokens to train", "USD per GPU hour", "Answer"):
+        for name in ("Model", "Machine", "GPUs", "Global batch", "Seq. length", "Precision", "Start with", "Tokens to train", "GPU-hour price", "Answer"):
             self.assertIn(name, names)
 
     def test_keys_alone_reach_every_control(self):

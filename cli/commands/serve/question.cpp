@@ -61,7 +61,7 @@ const std::vector<Control>& controls() {
       {"precision", "--precision", "Precision", "", "", Kind::choice},
       {"for", "--for", "Start with", "", "", Kind::choice},
       {"tokens", "--train-tokens", "Tokens to train", "", "15T", Kind::words},
-      {"price", "--price", "USD per GPU hour", "", "2.5USD/h", Kind::words},
+      {"price", "--price", "GPU-hour price", "", "2.5USD/h", Kind::words},
       {"deadline", "--deadline", "Deadline", "", "30d", Kind::words, true},
       {"budget", "--budget", "Budget", "", "100kUSD", Kind::words, true},
       {"memory", "--gpu-memory", "Memory per GPU", "", "80GiB", Kind::words, true},

@@ -36,8 +36,29 @@ std::string with_verdict(std::string_view text) {
   return html_text(text);
 }
 
+/// Returns a name as HTML that narrow screens may break after a sign: `layer0.<wbr>attention1`, `h100:<wbr>256`.
+std::string breakable(std::string_view text) {
+  static constexpr std::string_view signs = "._:+/";
+  const std::string written = html_text(text);
+  std::string out;
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    out += written[i];
+    const bool is_last = i + 1 == written.size() || written[i + 1] == ' ';
+    const bool is_dot = out.ends_with("·");  // between the degrees of a plan
+    const bool is_sign = signs.find(written[i]) != std::string_view::npos && i > 0 && written[i - 1] != ' ';
+    const bool is_decimal = is_sign && written[i] == '.' && written[i - 1] >= '0' && written[i - 1] <= '9' && !is_last &&
+                            written[i + 1] >= '0' && written[i + 1] <= '9';
+    if (!is_last && !is_decimal && (is_dot || is_sign)) out += "<wbr>";
+  }
+  return out;
+}
+
 /// Number of columns that a table has before the reader asks for all columns.
 constexpr std::size_t usual_columns = 8;
+/// The longest text of a column whose cells never wrap.
+constexpr std::size_t longest_in_one_line = 48;
+/// Number of rows that a table shows before the reader unfolds it.
+constexpr std::size_t most_open_rows = 60;
 
 /// Converts the blocks of a document to HTML, one after the other. `prefix`: the start of all ids.
 class HtmlWriter {
@@ -80,13 +101,16 @@ class HtmlWriter {
     const std::string name = heading_.empty() ? "figures" : heading_;
     const std::vector<std::string_view> classes = classes_of_columns(table);
     ++tables_;
+    const bool is_long = table.rows.size() > most_open_rows;
+    if (is_long) out_ += fmt::format("<details><summary>all {} rows</summary>\n", table.rows.size());
     add_toggle(table, classes);
+    const std::vector<bool> wraps = wrapping_columns(table);
     out_ += fmt::format("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">\n<table>\n<thead><tr>",
                         html_text(fmt::format("{}, table {}", name, tables_)));
     for (std::size_t c = 0; c < table.columns.size(); ++c) {
       const Column& column = table.columns[c];
       out_ += fmt::format("<th scope=\"col\" class=\"{}{}\">{}</th>", column.has_figures ? "f" : "n", classes[c],
-                          html_text(column.heading));
+                          breakable(column.heading));
     }
     out_ += "</tr></thead>\n<tbody>\n";
     for (std::size_t r = 0; r < table.rows.size(); ++r) {
@@ -94,13 +118,14 @@ class HtmlWriter {
       out_ += "<tr>";
       for (std::size_t c = 0; c < row.size(); ++c) {
         const bool is_bar = table.bars && table.bars->column == c;
-        out_ += fmt::format("<td class=\"{}{}\">{}</td>", class_of_cell(table.columns[c], row[c]), classes[c],
-                            is_bar ? drawn_shares(*table.bars, r, row[c]) : cell(row[c]));
+        out_ += fmt::format("<td class=\"{}{}\">{}</td>", class_of_cell(table.columns[c], wraps[c], row[c]), classes[c],
+                            is_bar ? drawn_shares(*table.bars, r, row[c]) : cell(table.columns[c], row[c]));
       }
       out_ += "</tr>\n";
     }
-    out_ += "</tbody>\n</table></div>\n";
-    if (table.bars && classes[table.bars->column] != " more") out_ += legend_of_shares(*table.bars);
+    out_ += is_long ? "</tbody>\n</table></div></details>\n" : "</tbody>\n</table></div>\n";
+    if (table.bars && classes[table.bars->column] != " more")
+      out_ += legend_of_shares(*table.bars, classes[table.bars->column]);
     for (const std::string& below : {table.legend, table.left_out}) {
       if (!below.empty()) out_ += "<p class=\"note\">" + html_text(below) + "</p>\n";
     }
@@ -168,15 +193,28 @@ class HtmlWriter {
         has_more ? "" : " phone", prefix_, tables_, table.columns.size());
   }
 
-  /// Returns the CSS class of a cell. Short texts do not wrap, so that rows do not become high.
-  [[nodiscard]] static std::string_view class_of_cell(const Column& column, const std::string& text) {
-    constexpr std::size_t longest_in_one_line = 48;
-    return column.has_figures ? "f" : text.size() <= longest_in_one_line ? "n" : "w";
+  /// Whether the texts of each column wrap. Columns of short texts do not, so that rows do not become high.
+  [[nodiscard]] static std::vector<bool> wrapping_columns(const Table& table) {
+    std::vector<bool> wraps(table.columns.size());
+    for (const std::vector<std::string>& row : table.rows) {
+      for (std::size_t c = 0; c < row.size(); ++c) {
+        if (!table.columns[c].has_figures && row[c].size() > longest_in_one_line) wraps[c] = true;
+      }
+    }
+    return wraps;
   }
 
-  [[nodiscard]] static std::string cell(const std::string& text) {
+  /// Returns the CSS class of a cell. Narrow screens break figures with several parts.
+  [[nodiscard]] static std::string_view class_of_cell(const Column& column, bool wraps, std::string_view text) {
+    constexpr std::size_t longest_figure = 12;
+    if (column.has_figures) return text.size() > longest_figure ? "f l" : "f";
+    return wraps ? "w" : "n";
+  }
+
+  [[nodiscard]] static std::string cell(const Column& column, const std::string& text) {
     const auto* const known = std::ranges::find_if(verdict_classes, [&](const auto& each) { return each.first == text; });
-    return known == verdict_classes.end() ? html_text(text) : with_verdict(text);
+    if (known != verdict_classes.end()) return with_verdict(text);
+    return column.has_figures ? html_text(text) : breakable(text);
   }
 
   /// Returns the CSS class with the color of a bar's piece. The main piece is blue, and the lost piece is gray.
@@ -202,8 +240,9 @@ class HtmlWriter {
     return out + "</svg>";
   }
 
-  [[nodiscard]] static std::string legend_of_shares(const Bars& bars) {
-    std::string out = "<ul class=\"legend\">";
+  /// `shown`: the CSS class of the column, on which it depends whether a narrow screen shows the bars.
+  [[nodiscard]] static std::string legend_of_shares(const Bars& bars, std::string_view shown) {
+    std::string out = fmt::format("<ul class=\"legend{}\">", shown);
     for (std::size_t i = 0; i < bars.pieces.size(); ++i) {
       out += fmt::format(
           "<li><svg class=\"swatch\" width=\"12\" height=\"12\" aria-hidden=\"true\"><rect class=\"{}\" width=\"12\" "

@@ -139,10 +139,11 @@ svg .o0, svg .o2, svg .o3, svg .o4, svg .o5, svg .o6, svg .o8 { fill: #111; } sv
 .t4.line { fill: none; stroke: var(--t4); } .t5.line { fill: none; stroke: var(--t5); }
 .t6.line { fill: none; stroke: var(--t6); } .t7.line { fill: none; stroke: var(--t7); }
 .t8.line { fill: none; stroke: var(--t8); } .t9.line { fill: none; stroke: var(--t9); }
-@media (max-width: 40rem) { body { padding: .75rem; } .answer { font-size: 1.1rem; } th, td { padding: .25rem .35rem; }
+@media (max-width: 60rem) { th, th.f, td.n, td.l { white-space: normal; }
+  td.n, td.w { min-width: 0; overflow-wrap: break-word; } th, td { padding: .3rem .4rem; } }
+@media (max-width: 40rem) { body { padding: .75rem; } .answer { font-size: 1.1rem; } th, td { padding: .25rem .2rem; }
   .contents { margin: 0 -.75rem; padding: .35rem .75rem; } .wide { display: none; } .toggle.phone { display: inline; }
-  table { font-size: .8rem; } td.n { white-space: normal; }
-  td.n, td.w { min-width: 0; overflow-wrap: break-word; }
+  table { font-size: .75rem; min-width: 100%; } td .verdict { white-space: normal; }
   .contents { scrollbar-width: none; } .card .card-figure { font-size: 1.35rem; }
   .whisker { grid-template: "name value" auto "track track" auto / 1fr auto; margin-bottom: .2rem; }
   .whisker .name { grid-area: name; } .whisker .value { grid-area: value; } .whisker svg { grid-area: track; } }

@@ -72,6 +72,7 @@ TEST_CASE("measured runs of another precision are not like a plan") {
     REQUIRE(alike_in(half).size() == 1);
     CHECK(alike_in(half).front().runs == 7);
     CHECK(evidence_text(alike_in(half), false) == "7 measured runs like it (transformers in fp16 or bf16) were 20 % off");
+    CHECK(evidence_text(alike_in(half), false, Detail::in_short) == "7 measured runs like it were 20 % off");
   }
   // No run has products of 8 bits. The runs of other precisions are shown as such.
   REQUIRE_FALSE(alike_in(Precision::fp8).empty());
