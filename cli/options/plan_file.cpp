@@ -355,13 +355,9 @@ Fields<Plan> plan_fields() {
   return fields;
 }
 
-Json plan_to_json(const Plan& plan) { return json_of(plan_fields(), plan); }
-
 PlanFile read_plan(const std::string& text, const std::string& origin) {
   const JsonSource source(text, origin, plan_hint);
   return PlanReader(source).read();
 }
-
-Plan plan_from_json(const std::string& text, const std::string& origin) { return read_plan(text, origin).plan; }
 
 }  // namespace ddl

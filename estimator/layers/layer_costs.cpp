@@ -544,12 +544,6 @@ Seconds LayerCostTable::exchange_time_with(int layer, const Borders* borders) co
   return sum;
 }
 
-LayerShard LayerCostTable::shard(int layer) const {
-  LayerShard shard;
-  shard_layer(context_of(layer), shard);
-  return shard;
-}
-
 LayerDetail LayerCostTable::detail(int layer, bool with_problems) const {
   LayerDetail detail;
   const ShardContext context = context_of(layer);

@@ -63,7 +63,7 @@ struct Estimate {
 /// estimator returns are valid until the next call with a different plan. Not thread-safe.
 class Estimator {
  public:
-  /// Keeps a copy of the job. The parts of the job belong to its creator, or to the job itself (Job::with_machine).
+  /// Keeps a copy of the job. The parts of the job belong to its creator, or to the job itself (Job::with_coefficients).
   explicit Estimator(Job job);
 
   /// Returns time, memory and limits of a plan. A plan that violates a limit of shape has no time.
