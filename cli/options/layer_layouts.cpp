@@ -102,7 +102,7 @@ void each_table_segment(const Plan& plan, const ModelFacts& facts, const Take& t
   }
 }
 
-/// Whether each segment begins at a layer of the model, behind the segment before. Plans of users may not.
+/// Whether each segment begins at a layer of the model, after the segment before. Plans of users may not.
 bool begin_at_layers(const Plan& plan, const Model& model) {
   const auto count = static_cast<int>(model.layers.size());
   const auto fit = [count](const auto& segments, int least) {

@@ -271,7 +271,7 @@ struct Variant {
   bool token_split;
   std::vector<bool> reads_token_splits;  ///< whether each input is sharded by tokens
   std::vector<bool> reads_wide;          ///< by input
-  std::vector<bool> reads_replicated;    ///< for each input, whether it is behind replicated layers
+  std::vector<bool> reads_replicated;    ///< for each input, whether it is after replicated layers
   std::vector<bool> takes_tile;          ///< by input
   RecomputeModules modules;
   TensorSplitRole role;

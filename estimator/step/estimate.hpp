@@ -78,7 +78,7 @@ class Estimator {
   [[nodiscard]] Seconds step_time(const Plan& plan) const { return Seconds(steps_.timing(plan).step_time()); }
   /// Returns only the memory of the stage with most memory. The shape of the plan must be possible.
   [[nodiscard]] const MemoryBreakdown& memory(const Plan& plan) const { return fullest(plan).memory; }
-  [[nodiscard]] StageMemories::Fullest& fullest(const Plan& plan) const { return memories_.fullest(plan, stages(plan)); }
+  [[nodiscard]] StageMemories::PeakStage& fullest(const Plan& plan) const { return memories_.fullest(plan, stages(plan)); }
   [[nodiscard]] const std::vector<int>& stages(const Plan& plan) const { return steps_.stages(plan); }
   [[nodiscard]] StageOf stage(const Plan& plan, int number) const { return memories_.stage(plan, stages(plan), number); }
 

@@ -83,7 +83,7 @@ std::vector<std::pair<std::string, std::string>> compared_figures(const Report& 
   return figures;
 }
 
-/// Runs `recommend` for a question. Calls `take` with the report while the objects behind the report are alive.
+/// Runs `recommend` for a question. Calls `take` with the report while the objects that the report refers to are alive.
 template <class Take>
 auto recommended(const PageQuestion& question, const Take& take) {
   CommandLine command_line("", "ddl-oracle");
