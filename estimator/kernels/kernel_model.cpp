@@ -8,9 +8,9 @@
 #include <optional>
 
 #include "estimator/kernels/clock.hpp"
+#include "estimator/kernels/datasheet_bound.hpp"
 #include "estimator/kernels/forms/forms.hpp"
 #include "estimator/kernels/framework_kernels.hpp"
-#include "estimator/kernels/sheet_bound.hpp"
 
 namespace ddl {
 namespace {
@@ -382,7 +382,7 @@ KernelModel::Run KernelModel::run(const Work& asked, Pass pass, double samples) 
   const double slower = work.kernel_kind() == KernelKind::fused_attention ? attention_factor_[pass] : 1;
   const double attainable = is_traffic(work.kernel_kind()) ? 0 : asked.flops * samples * least_per_flop_;
   // Constants and residuals are fitted to measurements with errors, some of them at higher clocks than the datasheet's.
-  const double bound = std::max({attainable, sheet_bound(asked, pass, samples, shape, peaks_),
+  const double bound = std::max({attainable, datasheet_bound(asked, pass, samples, shape, peaks_),
                                  block_sum_time(norm_sums_, asked, shape.bytes, peaks_)});
   return {&family, known.is_inside, Seconds(bound * under_limit),
           Seconds(std::max(seconds * slower, bound) * under_limit) + copies(asked, samples)};
