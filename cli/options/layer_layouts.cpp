@@ -52,7 +52,7 @@ std::vector<int> layers_matching(std::string_view pattern, std::string_view valu
     if (!last) refuse(to);
     if (last->second < first->first)
       throw Error(fmt::format("--layers {}: layer {} is before layer {}", quote(value), to, from),
-                  "write the earlier first");
+                  "write the earlier layer first");
     for (int layer = first->first; layer <= last->second; ++layer) layers.push_back(layer);
     return layers;
   }

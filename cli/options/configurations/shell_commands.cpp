@@ -175,7 +175,7 @@ void ShellReader::read_documents(Simple& simple) {
   const std::string_view text = words_.text();
   const std::size_t here = words_.at();
   const std::size_t line = std::min(text.find('\n', here), text.size());
-  std::size_t at = line == document_line_ ? behind_documents_ : std::min(line + 1, text.size());
+  std::size_t at = line == document_line_ ? after_documents_ : std::min(line + 1, text.size());
   for (const Document& document : documents_) {
     const std::size_t from = at;
     std::size_t to = at;
@@ -192,7 +192,7 @@ void ShellReader::read_documents(Simple& simple) {
     simple.document = document.is_plain ? lines : ShellWords::expanded(state_, lines);
   }
   document_line_ = line;
-  behind_documents_ = at;
+  after_documents_ = at;
   documents_.clear();
 }
 
