@@ -46,11 +46,12 @@ void add_words(const fs::path& path, const std::string& prose, std::vector<std::
       R"(\b(whoever|nobody|somebody|dealt|deals? out|rests? on|told (?:from|apart)|computed again|held back|nothing where|)"
       R"(in the mean|(?:models?|networks?) of images|pairs of answers|(?:keys|arguments) of the file count|)"
       R"(separated by blanks|blanks|between commas|(?:query|token) sees|beside|taught|stretch(?:es)?|)"
-      R"(goes on|looks? whether|stands? in|(?:before|and|or) behind|)"
+      R"(goes on|looks? whether|stands? in|)"
       R"(neighbouring|colours?|centred?|behaviour|recognised?|labelled|licences?)\b)",
       std::regex::icase);
   for (auto each = std::sregex_iterator(prose.begin(), prose.end(), word); each != std::sregex_iterator(); ++each) {
-    if (each->str() == "Centre") continue;  // a part of names
+    if (each->str() == "Centre") continue;                                                               // a part of names
+    if (each->position() > 0 && prose[static_cast<std::size_t>(each->position()) - 1] == '`') continue;  // a name in code
     const auto line = 1 + std::count(prose.begin(), prose.begin() + each->position(), '\n');
     found.push_back(fs::relative(path, checkout).generic_string() + ":" + std::to_string(line) + ": " + each->str());
   }
