@@ -1,10 +1,13 @@
 #include "estimator/schedules/schedule.hpp"
 
 #include <algorithm>
+#include <array>
 #include <random>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "core/error.hpp"
