@@ -178,8 +178,8 @@ void CsvTable::fail_at(std::size_t offset, const std::string& message, const std
 }
 
 std::string csv_cell(std::string_view text) {
-  // A text needs quotes if it starts or ends with a blank: some readers drop these blanks, and a
-  // line of blanks would be a blank line. A text that starts with a byte-order mark needs quotes,
+  // A text needs quotes if it starts or ends with a space: some readers drop these spaces, and a
+  // line of spaces would be a blank line. A text that starts with a byte-order mark needs quotes,
   // because readers drop this mark at the start of a file.
   constexpr std::string_view blanks = " \t";
   const bool padded = !text.empty() && (blanks.find(text.front()) != std::string_view::npos ||

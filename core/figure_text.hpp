@@ -12,7 +12,7 @@
 
 namespace ddl {
 
-/// Parameters of a simulated object in one line: `peak=10 TFLOP/s latency=5 us seed=1`. Values may contain blanks. Errors
+/// Parameters of a simulated object in one line: `peak=10 TFLOP/s latency=5 us seed=1`. Values may contain spaces. Errors
 /// point to the wrong word.
 class FigureText {
  public:

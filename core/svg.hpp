@@ -17,7 +17,7 @@ struct SvgPoint {
 };
 
 /// An SVG drawing, which grows shape by shape. Coordinates are in pixels from the upper left
-/// corner. `more`: further attributes of a shape, with a blank before each: ` stroke-width="2"`.
+/// corner. `more`: further attributes of a shape, with a space before each: ` stroke-width="2"`.
 class SvgDrawing {
  public:
   /// Creates a drawing with a white background and sans-serif text of 12 pixels.

@@ -50,9 +50,9 @@ int sync(int file) { return ::fsync(file) == 0 || errno == EINVAL || errno == EN
 
 /// Returns an unused name in the same folder, because renaming is atomic only within one file system. The name is random,
 /// because a process id is not unique: the program is process 1 in every container.
-std::string temporary_name(const std::filesystem::path& beside) {
+std::string temporary_name(const std::filesystem::path& target) {
   std::random_device random;
-  return (beside.parent_path() / fmt::format(".ddl-oracle-{:08x}{:08x}.tmp", random(), random())).string();
+  return (target.parent_path() / fmt::format(".ddl-oracle-{:08x}{:08x}.tmp", random(), random())).string();
 }
 
 /// A new, open file in the folder of `target`. The file has no name if the file system supports unnamed files, because

@@ -121,7 +121,7 @@ def debian_package(tree, version, architecture, seconds):
         files.add("usr/" + name, content, mode)
     files.add(
         "usr/share/doc/ddl-oracle/copyright",
-        b"ddl-oracle\n\n" + copyright_text + b"\nThe libraries in the program: see the folder licenses beside this file.\n",
+        b"ddl-oracle\n\n" + copyright_text + b"\nThe libraries in the program: see the folder licenses next to this file.\n",
     )
     changes = f"ddl-oracle ({version}) unstable; urgency=medium\n\n  * Version {version}.\n\n"
     changes += f" -- {MAINTAINER}  {email.utils.formatdate(seconds)}\n"

@@ -27,7 +27,7 @@ bool is_number(std::string_view word) { return !word.empty() && std::all_of(word
 /// Words for a number of devices before a name: `dual 4090`.
 constexpr auto count_words = std::to_array<std::string_view>({"single", "dual", "quad"});
 
-/// Removes the number of devices behind a name: `T4 x2`, `RTX 4090 x 8`.
+/// Removes the number of devices after a name: `T4 x2`, `RTX 4090 x 8`.
 void remove_last_count(std::vector<std::string>& words) {
   const std::size_t size = words.size();
   if (size > 1 && words.back().size() > 1 && words.back().front() == 'x' &&
@@ -78,7 +78,7 @@ std::vector<std::string> words_of(std::string_view name) {
     if (is_part) words.back() += c;
     is_inside = is_part;
   }
-  // A blank may separate the size of a memory from its unit: `24 GB`.
+  // A space may separate the size of a memory from its unit: `24 GB`.
   for (std::size_t i = 0; i + 1 < words.size(); ++i) {
     if (!is_number(words[i]) || (words[i + 1] != "gb" && words[i + 1] != "gib")) continue;
     words[i] += words[i + 1];

@@ -9,7 +9,7 @@ namespace ddl {
 [[nodiscard]] bool is_digit(char c);
 /// Splits a name into words of lower-case letters and digits. A size of memory in `G` gets its unit: `80g` is `80gb`.
 [[nodiscard]] std::vector<std::string> words_of(std::string_view name);
-/// Removes the number of devices before or behind a name: `8xH100`, `8x H100`, `8 * H100`, `4GPUs A40`, `dual 4090`, `T4
+/// Removes the number of devices before or after a name: `8xH100`, `8x H100`, `8 * H100`, `4GPUs A40`, `dual 4090`, `T4
 /// x2`.
 void remove_count(std::vector<std::string>& words);
 /// The size of memory that a word names, such as `80gb`; 0 if it names none.
@@ -22,7 +22,7 @@ struct Spellings {
   std::vector<std::string> words;  ///< of the name without words of vendors, sockets and kinds of memory
 };
 
-/// Returns shorter spellings of a name: without the number of devices, with the size of memory behind the device, without
+/// Returns shorter spellings of a name: without the number of devices, with the size of memory after the device, without
 /// words of vendors, without words of sockets and kinds of memory, without a plural (`H100s`), and, for slices of a TPU,
 /// without the number of chips (`v5p-128`) or the shape (`v5p-4x4x8`).
 [[nodiscard]] Spellings shorter_spellings(std::string_view name);

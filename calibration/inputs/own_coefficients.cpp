@@ -64,10 +64,10 @@ std::optional<OwnCoefficients> own_coefficients(const std::string& machine) {
     return OwnCoefficients{path, true};
   }
   const std::string extension = file.extension() == ".yml" ? ".yml" : ".yaml";
-  fs::path beside = file;
-  beside.replace_extension(".coefficients" + extension);
-  if (!is_regular(beside)) return std::nullopt;
-  return OwnCoefficients{as_path(beside), false};
+  fs::path next_to_machine = file;
+  next_to_machine.replace_extension(".coefficients" + extension);
+  if (!is_regular(next_to_machine)) return std::nullopt;
+  return OwnCoefficients{as_path(next_to_machine), false};
 }
 
 }  // namespace ddl

@@ -199,9 +199,9 @@ class Steps {
     const auto place = static_cast<std::size_t>(found - kinds_.begin());
     kernels.same_model = place % 2 == 0;
     if (place / 2 == kept_by_framework || place / 2 == graphs_of_framework) kernels.fresh_memory = {};
-    kernels.forward = overhead_of(found->phases[static_cast<std::size_t>(StepPart::forward)]);
-    kernels.backward = overhead_of(found->phases[static_cast<std::size_t>(StepPart::backward)]);
-    kernels.update = overhead_of_one_kind(found->phases[static_cast<std::size_t>(StepPart::update)]);
+    kernels.forward = overhead_of(found->phases[StepPart::forward]);
+    kernels.backward = overhead_of(found->phases[StepPart::backward]);
+    kernels.update = overhead_of_one_kind(found->phases[StepPart::update]);
     kernels.steps = fmt::format("whole steps of {}", joined(found->models));
     if (!found->frameworks.empty()) kernels.steps += fmt::format(" by {}", joined(found->frameworks));
   }
@@ -210,7 +210,7 @@ class Steps {
   /// Kinds of steps in order of preference. Each kind is searched first for the same model and then for other models.
   enum : std::size_t { by_framework, kept_by_framework, graphs_of_framework, by_profiler, kinds };
   struct Kind {
-    std::array<std::vector<MeasuredPhase>, 3> phases;
+    EnumArray<StepPart, std::vector<MeasuredPhase>> phases;
     std::set<std::string> models, frameworks;
   };
 
@@ -228,7 +228,7 @@ class Steps {
                              : step.keeps_memory ? kept_by_framework
                                                  : by_framework;
     Kind& place = kinds_[2 * kind + (is_own ? 0 : 1)];
-    place.phases[static_cast<std::size_t>(step.part)].push_back(*phase);
+    place.phases[step.part].push_back(*phase);
     place.models.insert(step.model);
     if (!step.by.empty()) place.frameworks.insert(step.by + (step.graph ? " in CUDA graphs" : ""));
   }

@@ -187,7 +187,7 @@ const SettingRow& setting_named(const std::string& key) {
 Settings parse_settings(const std::string& text, SettingOrigin origin) {
   Settings settings;
   std::istringstream words(text);
-  std::string last;  // a quantity may contain a blank: `launch_overhead=1.5 us`
+  std::string last;  // a quantity may contain a space: `launch_overhead=1.5 us`
   const auto add = [&] {
     if (last.empty()) return;
     const std::size_t equals = last.find('=');

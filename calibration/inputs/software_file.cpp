@@ -1,7 +1,6 @@
 #include "calibration/inputs/software_file.hpp"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <sstream>
 
@@ -26,8 +25,7 @@ namespace {
 constexpr int most_software_files = 8;
 
 /// Reads a list of a choice's values by their names, separated by spaces: `0 1`.
-void read_admitted(const YamlNode& node, PlanChoice choice, SoftwareFile& software) {
-  const PlanChoiceRow& row = plan_choices()[static_cast<std::size_t>(choice)];
+void read_admitted(const YamlNode& node, const PlanChoiceRow& row, SoftwareFile& software) {
   std::vector<int> values;
   std::istringstream names(node.text());
   for (std::string name; names >> name;) {
@@ -36,35 +34,14 @@ void read_admitted(const YamlNode& node, PlanChoice choice, SoftwareFile& softwa
     values.push_back(*value);
   }
   if (values.empty()) node.fail(fmt::format("no {} is given", row.noun), "leave the key out if all are possible");
-  software.admits[choice] = std::move(values);
+  software.admits[row.choice] = std::move(values);
 }
 /// Reads `yes` or `no` for a choice that a framework either supports or not.
-void read_has(const YamlNode& node, PlanChoice choice, SoftwareFile& software) {
-  std::optional<std::vector<int>>& admits = software.admits[choice];
+void read_has(const YamlNode& node, const PlanChoiceRow& row, SoftwareFile& software) {
+  std::optional<std::vector<int>>& admits = software.admits[row.choice];
   admits.reset();
   if (!node.boolean()) admits = std::vector<int>{0};
 }
-
-/// The values of a plan's choice that the framework supports.
-struct AdmittedKey {
-  std::string_view key;
-  PlanChoice choice;
-  bool is_flag;  ///< whether the key has the value yes or no, and not a list of the choice's values
-};
-constexpr std::array admitted_keys{
-    AdmittedKey{"zero_stages", PlanChoice::zero, false},
-    AdmittedKey{"shard_groups", PlanChoice::shard_group, true},
-    AdmittedKey{"schedules", PlanChoice::schedule, false},
-    AdmittedKey{"virtual_stages", PlanChoice::virtual_stages, true},
-    AdmittedKey{"reshard_after_forward", PlanChoice::reshard, false},
-    AdmittedKey{"secondary_shards", PlanChoice::secondary_shards, true},
-    AdmittedKey{"recompute_blocks", PlanChoice::recompute_blocks, true},
-    AdmittedKey{"recompute_modules", PlanChoice::recompute_modules, true},
-    AdmittedKey{"offloads", PlanChoice::offload, false},
-    AdmittedKey{"offloads_activations", PlanChoice::offload_activations, true},
-    AdmittedKey{"whole_experts", PlanChoice::experts, true},
-    AdmittedKey{"context_exchanges", PlanChoice::context_exchange, false},
-};
 
 /// Whether the framework has pipelines: `yes` or `no`.
 constexpr std::string_view pipelines_key = "pipelines";
@@ -90,7 +67,9 @@ SoftwareFile read_file_at(const YamlNode& root, int depth) {
   check_format(root);
   std::vector<std::string_view> keys{"format", "software", "description", "extends", "sources"};
   for (const std::string_view key : setting_keys([](const SettingRow& row) { return row.by_software; })) keys.push_back(key);
-  for (const AdmittedKey& each : admitted_keys) keys.push_back(each.key);
+  for (const PlanChoiceRow& row : plan_choices()) {
+    if (!row.software_key.empty()) keys.push_back(row.software_key);
+  }
   keys.push_back(pipelines_key);
   root.only_keys(keys, former_settings());
   const auto extends = root.find("extends");
@@ -113,12 +92,12 @@ SoftwareFile read_file_at(const YamlNode& root, int depth) {
     software.settings.set(row, {read_setting(row, sourced.value), SettingOrigin::software, sourced.source});
     note(row.key, sourced);
   }
-  for (const AdmittedKey& each : admitted_keys) {
-    const auto entry = root.find(each.key);
+  for (const PlanChoiceRow& row : plan_choices()) {
+    const auto entry = row.software_key.empty() ? std::nullopt : root.find(row.software_key);
     if (!entry) continue;
     const SourcedNode sourced = citations.read(*entry);
-    (each.is_flag ? read_has : read_admitted)(sourced.value, each.choice, software);
-    note(each.key, sourced);
+    (row.is_software_flag ? read_has : read_admitted)(sourced.value, row, software);
+    note(row.software_key, sourced);
   }
   if (const auto entry = root.find(pipelines_key)) {
     const SourcedNode sourced = citations.read(*entry);

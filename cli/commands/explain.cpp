@@ -11,7 +11,7 @@
 #include "calibration/runs/time_errors_file.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/commands/recommendation.hpp"
-#include "cli/commands/sought_plan.hpp"
+#include "cli/commands/top_ranked_plan.hpp"
 #include "cli/documents/charts.hpp"
 #include "cli/documents/check.hpp"
 #include "cli/documents/comparison.hpp"
@@ -131,11 +131,11 @@ PlanComparison compared_with(const std::string& option, const std::string& text,
   } else {
     if (text != "best") family = parse_named_family(text);
     if (answer.ideal && family) refuse_sharding_in_ideal(family->zero_stage.value_or(0));
-    SearchOptions sought;
-    sought.devices = explained.mesh.devices();
-    sought.global_batch = explained.global_batch;
-    if (family) sought.families = {*family};
-    plan = best_plan(*answer.study, estimator, sought, answer.ideal);
+    SearchOptions search_options;
+    search_options.devices = explained.mesh.devices();
+    search_options.global_batch = explained.global_batch;
+    if (family) search_options.families = {*family};
+    plan = best_plan(*answer.study, estimator, search_options, answer.ideal);
     if (!plan) none = family ? why_without_plans(explained.mesh.devices(), family->family) : std::string("has no plan");
   }
   const std::string beginning = option == "--why-not" ? "Why not" : "Against";
@@ -369,13 +369,13 @@ Report explain(const ExplainOptions& asked_options, const Command& command, cons
   }
   // With --out-of-core, the number of micro-batches keeps its default of one.
   if (options.out_of_core && options.plan.plan_file.empty() && !options.plan.micro_batches) options.plan.micro_batches = 1;
-  const bool is_sought = options.row || leave_degrees_open(options.plan);
-  if (!is_sought && !options.plan.name_plan()) refuse_without_plan(options.study);
+  const bool is_searched = options.row || leave_degrees_open(options.plan);
+  if (!is_searched && !options.plan.name_plan()) refuse_without_plan(options.study);
   if (options.like.empty()) said = take_from_plan(options.study, options.plan, command);
   auto answer = std::make_shared<ExplainAnswer>();
-  PlanStudy asked = options.row ? plan_of_row(*options.row, options.study, options.plan, options.training)
-                    : is_sought ? sought_plan(options.study, options.plan)
-                                : plan_study(options.study, options.plan);
+  PlanStudy asked = options.row   ? plan_of_row(*options.row, options.study, options.plan, options.training)
+                    : is_searched ? top_ranked_plan(options.study, options.plan)
+                                  : plan_study(options.study, options.plan);
   answer->study = asked.study;
   refuse_without_tokens(options.training, answer->study->model());
   refuse_unknown_epoch(options.training, *answer->study);
@@ -401,7 +401,7 @@ Report explain(const ExplainOptions& asked_options, const Command& command, cons
   if (options.out_of_core) answer->out_of_core = taken_out_of_core(*answer);
   suppose(options, *answer, *asked.plan);
   const std::int64_t global_batch = asked.plan->global_batch;
-  if (is_sought) asked.plan.reset();  // choices that a search made are not listed as defaults
+  if (is_searched) asked.plan.reset();  // choices that a search made are not listed as defaults
   answer->defaults = plan_defaults(command, options.study, options.plan, asked, global_batch);
   remove_said(answer->defaults, said);
   Report report;

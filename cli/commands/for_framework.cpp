@@ -31,7 +31,7 @@ bool is_fsdp_better(const RecommendAnswer& fsdp, const RecommendAnswer& ddp) {
   return minimized(fsdp) * (1 + (by_time ? usual_tie : 0)) < minimized(ddp);
 }
 
-/// Adds to an answer that the search of another answer ended early.
+/// Marks an answer as incomplete if the search of another answer, which it includes, ended early.
 void add_stop(RecommendAnswer& answer, const RecommendAnswer& other) {
   if (!other.result.stopped) return;
   const Seconds left = other.result.least_left;

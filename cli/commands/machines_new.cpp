@@ -10,10 +10,10 @@
 #include <fmt/format.h>
 
 #include "calibration/inputs/captured_host.hpp"
+#include "calibration/inputs/datasheet_draft.hpp"
 #include "calibration/inputs/host_tools/gpu_tools.hpp"
 #include "calibration/inputs/machine_draft.hpp"
 #include "calibration/inputs/machine_names.hpp"
-#include "calibration/inputs/sheet_draft.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/options/option_value.hpp"
 #include "cli/options/study_options.hpp"

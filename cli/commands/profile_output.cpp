@@ -135,7 +135,7 @@ ProfileOutput::~ProfileOutput() {
 
 void ProfileOutput::add(const ProfileRow& row) {
   if (file_ < 0) return;
-  // Each line is written at once, so that a crash cuts off at most one line.
+  // Each line is written in one piece, so that a crash cuts off at most one line.
   if (!is_in_place()) {
     throw Error(fmt::format("{} was replaced while it was written", quote_path(path_)),
                 "give each process an --output of its own, as with --shard");

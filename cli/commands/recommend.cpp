@@ -273,12 +273,12 @@ std::shared_ptr<RecommendAnswer> answer_like(const RecommendOptions& options, co
   const ConfiguredOptions asked = options_of(read, options.study, options.plan, is_given);
   if (studies_named(asked.study).size() > 1)
     throw Error("--like takes one model and one machine, but there are several", "name one model and one machine");
-  RecommendOptions sought = options;
-  sought.study = asked.study;
-  sought.plan = asked.sought;
+  RecommendOptions changed = options;
+  changed.study = asked.study;
+  changed.plan = asked.sought;
   const PlanStudy own_study = plan_study(asked.study, asked.own);
   assert(own_study.plan);
-  const std::shared_ptr<RecommendAnswer> answer = answer_of(sought, command);
+  const std::shared_ptr<RecommendAnswer> answer = answer_of(changed, command);
   configured.estimate = answer->estimator->estimate(*own_study.plan);
   add_intervals(configured.estimate, *answer->study, *answer->estimator);
   refuse_impossible(configured, answer->study->model());
@@ -442,9 +442,9 @@ void add_recommend(const Command& program, Request& request) {
   add_set_option(command, options->set_words).needs(like);
   // Options of the search are refused if there is no search, because they would be ignored.
   framework.excludes(all);
-  for (const auto sought : {framework, objective, all, risk, chance, per_layer, top, time_limit}) {
-    handles.plan.excludes(sought);
-    handles.degrees.excludes(sought);
+  for (const auto of_search : {framework, objective, all, risk, chance, per_layer, top, time_limit}) {
+    handles.plan.excludes(of_search);
+    handles.degrees.excludes(of_search);
   }
   add_report_options(command, request.report, {Content::rows, Content::steps});
   request.on_choice(command, [options, command, &request] {

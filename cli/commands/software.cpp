@@ -1,4 +1,8 @@
+#include <algorithm>
 #include <memory>
+#include <ranges>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -26,13 +30,22 @@ Json software_json(const SoftwareFile& software) {
   return json;
 }
 
+/// Whether `name` is a variant of `framework`, as tensorflow-xla is one of tensorflow.
+bool is_variant(std::string_view name, const std::string& framework) { return name.starts_with(framework + '-'); }
+
 Report list_software() {
   std::vector<SoftwareFile> all;
   for (const std::string& name : software_names()) all.push_back(load_software(name));
-  Table table({words("software"), figures("launch overhead"), words("images"), words("mixed precision")}, 0);
+  Table table({words("software"), figures("launch overhead"), words("images"), words("mixed precision"), words("variants")},
+              0);
   for (const SoftwareFile& each : all) {
-    table.add(
-        {each.name, value_of(each, "launch_overhead"), value_of(each, "memory_format"), value_of(each, "mixed_precision")});
+    const auto of_each = [&](const SoftwareFile& other) { return is_variant(other.name, each.name); };
+    const auto is_of = [&](const SoftwareFile& other) { return is_variant(each.name, other.name); };
+    if (std::ranges::any_of(all, is_of)) continue;
+    std::vector<std::string> variants;
+    for (const SoftwareFile& other : all | std::views::filter(of_each)) variants.push_back(other.name);
+    table.add({each.name, value_of(each, "launch_overhead"), value_of(each, "memory_format"),
+               value_of(each, "mixed_precision"), fmt::format("{}", fmt::join(variants, " "))});
   }
   return list_report("software", std::move(table), json_list(all, software_json));
 }
@@ -93,7 +106,7 @@ void add_software(const Command& program, Request& request) {
   command.require_subcommand();
   command.examples({{"ddl-oracle software list", "the bundled software"},
                     {"ddl-oracle software show pytorch", "settings of one software, with their sources"},
-                    {"ddl-oracle software list --format csv", "the list as CSV, for programs"}});
+                    {"ddl-oracle software list --format csv", "all software and variants as CSV, for programs"}});
   add_list(command, request, "software", "software", "--software", list_software, "pytorch");
   const Command keys =
       command.add_subcommand("keys", "list the settings of software files, tables of runs, jobs and --setting");

@@ -140,7 +140,7 @@ std::string listed(const std::vector<std::string>& commands) {
   return fmt::format("{}, {} and {} other commands", commands[0], commands[1], commands.size() - 2);
 }
 
-/// Whether a page explains a term, such as dp: the term stands in the first column of a list, behind two blanks.
+/// Whether a page explains a term, such as dp: the term is in the first column of a list, after two spaces.
 bool explains(std::string_view text, const std::string& plain) {
   return text.find("  " + plain + " ") != std::string_view::npos;
 }

@@ -52,7 +52,7 @@ std::vector<int> layers_matching(std::string_view pattern, std::string_view valu
     if (!last) refuse(to);
     if (last->second < first->first)
       throw Error(fmt::format("--layers {}: layer {} is before layer {}", quote(value), to, from),
-                  "write the earlier first");
+                  "write the earlier layer first");
     for (int layer = first->first; layer <= last->second; ++layer) layers.push_back(layer);
     return layers;
   }
@@ -102,7 +102,7 @@ void each_table_segment(const Plan& plan, const ModelFacts& facts, const Take& t
   }
 }
 
-/// Whether each segment begins at a layer of the model, behind the segment before. Plans of users may not.
+/// Whether each segment begins at a layer of the model, after the segment before. Plans of users may not.
 bool begin_at_layers(const Plan& plan, const Model& model) {
   const auto count = static_cast<int>(model.layers.size());
   const auto fit = [count](const auto& segments, int least) {

@@ -183,7 +183,7 @@ class PlanReader {
     return parsed;
   }
 
-  /// Reads the layouts of the layers behind the first ones.
+  /// Reads the layouts of the layers after the first ones.
   void read_segments(Plan& plan) const {
     const Json& segments = object_->at("segments");
     if (!segments.is_array()) fail("segments", "'segments' is not a list", segments_example);
@@ -208,7 +208,7 @@ class PlanReader {
     join_segments(plan);
   }
 
-  /// Reads how the tables behind the first ones are held.
+  /// Reads how the tables after the first ones are held.
   void read_table_segments(Plan& plan) const {
     const Json& segments = object_->at("table_segments");
     constexpr const char* example = R"(write for example [{"first": 1, "tables": "rows"}])";
@@ -355,13 +355,9 @@ Fields<Plan> plan_fields() {
   return fields;
 }
 
-Json plan_to_json(const Plan& plan) { return json_of(plan_fields(), plan); }
-
 PlanFile read_plan(const std::string& text, const std::string& origin) {
   const JsonSource source(text, origin, plan_hint);
   return PlanReader(source).read();
 }
-
-Plan plan_from_json(const std::string& text, const std::string& origin) { return read_plan(text, origin).plan; }
 
 }  // namespace ddl

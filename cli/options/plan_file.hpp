@@ -4,8 +4,6 @@
 #include <set>
 #include <string>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "cli/options/plan_notation.hpp"
 #include "estimator/plan/plan.hpp"
 
@@ -14,10 +12,8 @@ namespace ddl {
 template <class Row>
 struct Fields;
 
-/// Returns all choices of a plan as fields, for JSON and CSV.
+/// Returns all choices of a plan as fields, for JSON and CSV. read_plan reads the same plan back from their JSON object.
 [[nodiscard]] Fields<Plan> plan_fields();
-/// Returns the choices of a plan as a JSON object. plan_from_json reads the same plan back from this object.
-[[nodiscard]] nlohmann::ordered_json plan_to_json(const Plan& plan);
 
 /// A plan as read from a file. Precision, optimizer and the members about a report are set only if the file gives their
 /// values.
@@ -37,6 +33,5 @@ struct PlanFile {
 /// of `explain` gives its plan. Predictions in a report are ignored; other unknown keys are refused. Errors have a position
 /// in the text. `origin`: the text's name in errors.
 [[nodiscard]] PlanFile read_plan(const std::string& text, const std::string& origin);
-[[nodiscard]] Plan plan_from_json(const std::string& text, const std::string& origin);
 
 }  // namespace ddl

@@ -56,34 +56,10 @@ constexpr char order_sign = '@';
 /// The beginning of the part of a layout, `from14:f32`.
 constexpr std::string_view segment_sign = "from";
 
-/// Explains the letters for a choice in the short notation of plans.
+/// Explains the letters for a choice in the short notation of plans. Choices that are written as words need no explanation.
 std::string meaning_of(const PlanChoiceRow& row, int value) {
-  switch (row.choice) {
-    case PlanChoice::zero:
-      return "z ZeRO stage";
-    case PlanChoice::virtual_stages:
-      return "v virtual stages";
-    case PlanChoice::first_stage_blocks:
-      return "first blocks of the first stage";
-    case PlanChoice::last_stage_blocks:
-      return "last blocks of the last stage";
-    case PlanChoice::shard_group:
-      return "g shard group";
-    case PlanChoice::secondary_shards:
-      return "hp secondary shards";
-    case PlanChoice::recompute:
-      return fmt::format("{} {}", row.sign(value),
-                         static_cast<Recompute>(value) == Recompute::full ? "recomputation" : "selective recomputation");
-    case PlanChoice::recompute_blocks:
-      return "b recomputed blocks of each stage";
-    case PlanChoice::recompute_modules:
-      return "names of recomputed modules";
-    case PlanChoice::sequence_parallel:
-      return "sp sequence parallel";
-    default:
-      // Choices that are written as words, without a letter, need no explanation.
-      return row.sign(value) == row.words(value) ? "" : fmt::format("{} {}", row.sign(value), row.words(value));
-  }
+  if (row.legend != nullptr) return std::string(row.legend(value));
+  return row.sign(value) == row.words(value) ? "" : fmt::format("{} {}", row.sign(value), row.words(value));
 }
 
 }  // namespace
@@ -192,7 +168,7 @@ namespace {
 
 constexpr const char* notation_hint = "see 'ddl-oracle help notation'; a plan looks like 'dp32·tp2 z1 m4'";
 
-/// Splits a text at blanks and at the signs between degrees. A part with a placement, such as `@pp,cp`, ends at a blank.
+/// Splits a text at spaces and at the signs between degrees. A part with a placement, such as `@pp,cp`, ends at a space.
 std::vector<std::string_view> parts_of(std::string_view text) {
   std::vector<std::string_view> parts;
   std::size_t from = 0;

@@ -25,7 +25,7 @@ namespace ddl {
 
 /// Whether a text begins like a plan in the short notation, and is not the name of a file.
 [[nodiscard]] bool is_plan_word(std::string_view text);
-/// Reads the short notation of a plan: degrees such as `dp32`, separated by `·`, `.`, `,`, `*`, `+` or blanks, then choices
+/// Reads the short notation of a plan: degrees such as `dp32`, separated by `·`, `.`, `,`, `*`, `+` or spaces, then choices
 /// such as `z1 v2 m4` in any order. `from14:filter32` begins the degrees of the layers from layer 14 on. Full names
 /// (`data=32`) and aliases (`fsdp32`) are read, too. Choices that are not given have their defaults; the default is one
 /// micro-batch. Batch, precision and optimizer are not part of the notation. Throws Error that names the part that is not

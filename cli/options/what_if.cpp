@@ -212,7 +212,7 @@ SupposedChange parse_change(std::string_view text) {
   return change;
 }
 
-/// Returns the end of the change that begins at `at`. A blank ends it, except the one before a unit: `launch_overhead=2 us`.
+/// Returns the end of the change that begins at `at`. A space ends it, except the one before a unit: `launch_overhead=2 us`.
 std::size_t end_of_change(std::string_view text, std::size_t at) {
   const std::size_t end = std::min(text.find(' ', at), text.size());
   if (end == at || end == text.size() || text[end - 1] < '0' || text[end - 1] > '9') return end;

@@ -11,7 +11,7 @@
 
 namespace ddl {
 
-/// Starts a part of a document. `aside` follows the heading on the same line, and begins with a blank or comma. A part
+/// Starts a part of a document. `aside` follows the heading on the same line, and begins with a space or comma. A part
 /// without a heading is only separated from the previous part by a blank line.
 struct Section {
   std::string heading{}, aside{};

@@ -23,7 +23,7 @@ thread_local OwnDeadline limit;
 
 extern "C" void note_signal(int signal) {
   signals = signals + 1;
-  // The next signal ends the program at once, because the current kernel may run for minutes.
+  // The next signal ends the program immediately, because the current kernel may run for minutes.
   std::signal(signal, SIG_DFL);
 }
 

@@ -6,7 +6,7 @@
 namespace ddl {
 
 /// While an Interrupt exists, the first Ctrl-C or SIGTERM asks the command to end with a partial result. A second signal
-/// ends the command at once. Instances may be nested: a signal applies to all of them.
+/// ends the command immediately. Instances may be nested: a signal applies to all of them.
 class Interrupt {
  public:
   Interrupt();
@@ -21,7 +21,7 @@ class Interrupt {
 };
 
 /// A time limit for the thread that creates an instance. The thread is asked to end after this many seconds, or when
-/// `given_up` is set because the result is no longer needed. `give_way` is called whenever the thread looks whether it
+/// `given_up` is set because the result is no longer needed. `give_way` is called whenever the thread checks whether it
 /// should end; it may wait, and this time does not count. A thread has at most one instance.
 class TimeLimit {
  public:

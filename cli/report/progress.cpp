@@ -37,9 +37,9 @@ std::string progress_line(std::size_t done, std::size_t skipped, std::size_t ite
                           std::string_view what, std::size_t columns) {
   done = std::min(done, items);
   const double share = items > 0 ? static_cast<double>(done) / static_cast<double>(items) : 1;
-  // A search does not know the number of its plans at once.
+  // A search does not know the number of its plans at the start.
   std::string line = items > 1 ? fmt::format("{:3.0f} %  {}/{}", std::floor(share * 100), done, items) : std::string();
-  // The first few items say little about the others: a search leaves most plans out at once.
+  // The first few items say little about the others: a search leaves most plans out quickly.
   constexpr double least_share = 0.01;
   if (const std::size_t timed = done - std::min(done, skipped); timed > 0 && share >= least_share) {
     const double left = elapsed_seconds / static_cast<double>(timed) * static_cast<double>(items - done);

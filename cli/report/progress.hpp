@@ -36,7 +36,7 @@ class LateProgress {
 
   /// Updates the bar: `done` of `items` are done. If `items` changes, the remaining time is estimated anew.
   void show(std::size_t done, std::size_t items);
-  /// Changes the text behind the bar.
+  /// Changes the text after the bar.
   void say(std::string what) { what_ = std::move(what); }
 
  private:

@@ -73,7 +73,7 @@ std::string defused(std::string_view text) {
   while (true) {
     const std::size_t end = std::min(text.find_first_of("\r\n"), text.size());
     std::string line(text.substr(0, end));
-    // Skips blanks. The runner of GitHub Actions trims all Unicode blanks before it looks for commands.
+    // Skips spaces. The runner of GitHub Actions trims all Unicode spaces before it looks for commands.
     std::size_t at = 0;
     for (bool blank = true; blank;) {
       blank = false;
@@ -86,7 +86,7 @@ std::string defused(std::string_view text) {
         blank = true;
       }
     }
-    // If possible, `|` replaces a blank, so that a caret in the next line points at the same column.
+    // If possible, `|` replaces a space, so that a caret in the next line points at the same column.
     if (std::string_view(line).substr(at).starts_with("::")) {
       if (at > 0 && line[at - 1] == ' ') {
         line[at - 1] = '|';

@@ -93,7 +93,7 @@ void refuse_existing(const std::string& output, const std::string& hint);
 Written write_over(const std::string& path, std::string_view content, const std::function<void(int)>& made = {});
 
 /// Escapes a text for stderr, so that the GitHub Actions runner reads no line as a command. The
-/// runner recognizes `::` after blanks, and the older `##[` anywhere [actions/runner,
+/// runner recognizes `::` after spaces, and the older `##[` anywhere [actions/runner,
 /// ActionCommand.cs]. A job file in a pull request may contain both forms.
 [[nodiscard]] std::string defused(std::string_view text);
 

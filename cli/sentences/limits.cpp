@@ -9,47 +9,45 @@
 namespace ddl {
 namespace {
 
-/// In the order of Limit::Kind.
-constexpr std::array<std::string_view, 39> limit_codes{"batch",
-                                                       "no_extents",
-                                                       "extent",
-                                                       "halo",
-                                                       "filters",
-                                                       "channels",
-                                                       "tensor_units",
-                                                       "stages",
-                                                       "schedule",
-                                                       "context",
-                                                       "heads",
-                                                       "experts",
-                                                       "tokens",
-                                                       "stage_blocks",
-                                                       "virtual_stages",
-                                                       "interleaving",
-                                                       "not_interleaved",
-                                                       "filled_bubbles",
-                                                       "shard_group",
-                                                       "whole_experts",
-                                                       "secondary_shards",
-                                                       "recompute_blocks",
-                                                       "recompute_modules",
-                                                       "tables",
-                                                       "local_steps",
-                                                       "allreduce",
-                                                       "compression",
-                                                       "synchronization",
-                                                       "weight_versions",
-                                                       "no_host",
-                                                       "host_memory",
-                                                       "segment_choice",
-                                                       "segment_ranks",
-                                                       "segment_first",
-                                                       "segment_meshes",
-                                                       "segment_tiles",
-                                                       "devices",
-                                                       "not_finite",
-                                                       "memory"};
-static_assert(limit_codes.size() == static_cast<std::size_t>(Limit::Kind::memory) + 1);
+constexpr EnumNames<Limit::Kind> limit_codes{"batch",
+                                             "no_extents",
+                                             "extent",
+                                             "halo",
+                                             "filters",
+                                             "channels",
+                                             "tensor_units",
+                                             "stages",
+                                             "schedule",
+                                             "context",
+                                             "heads",
+                                             "experts",
+                                             "tokens",
+                                             "stage_blocks",
+                                             "virtual_stages",
+                                             "interleaving",
+                                             "not_interleaved",
+                                             "filled_bubbles",
+                                             "shard_group",
+                                             "whole_experts",
+                                             "secondary_shards",
+                                             "recompute_blocks",
+                                             "recompute_modules",
+                                             "tables",
+                                             "local_steps",
+                                             "allreduce",
+                                             "compression",
+                                             "synchronization",
+                                             "weight_versions",
+                                             "no_host",
+                                             "host_memory",
+                                             "segment_choice",
+                                             "segment_ranks",
+                                             "segment_first",
+                                             "segment_meshes",
+                                             "segment_tiles",
+                                             "devices",
+                                             "not_finite",
+                                             "memory"};
 
 /// Describes a limit. `layer`: the name of the layer that causes the limit; empty if no layer does.
 std::string limit_in_words(const Limit& limit, std::string_view model, std::string_view layer) {
@@ -203,6 +201,6 @@ std::string describe(const Unpredictable& refusal) {
   return limit_in_words(limit, model, layer);
 }
 
-std::string_view code_of(Limit::Kind kind) { return limit_codes[static_cast<std::size_t>(kind)]; }
+std::string_view code_of(Limit::Kind kind) { return limit_codes[kind]; }
 
 }  // namespace ddl

@@ -12,7 +12,7 @@ constexpr auto weights = argument_words("true=weights", "false=");
 constexpr auto granularities = argument_words("full=full", "selective=selective", "null=");
 constexpr auto strategies = argument_words("fsdp=fsdp", "fsdp2=fsdp", "megatron=megatron");
 constexpr auto engines = argument_words("dp=fsdp", "megatron=megatron", "veomni=fsdp", "torchtitan=fsdp");
-// A configuration, or a degree, that only the trainer with Megatron-LM has.
+// Values that only configurations of the trainer with Megatron-LM have: its name, or any degree.
 constexpr auto trainers = argument_words("*megatron*=megatron", "*=");
 constexpr auto kept = argument_words("true=yes", "false=no", "*=");
 constexpr auto any_degree = argument_words("*=megatron");

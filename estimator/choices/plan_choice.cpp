@@ -65,6 +65,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .option = "schedule",
        .meaning = "the pipeline schedule",
        .noun = "schedule",
+       .software_key = "schedules",
        .last = static_cast<int>(all_schedules().size()) - 1,
        .trade = Trade::first_is_smallest,
        .never_better = static_cast<int>(Schedule::gpipe),
@@ -82,6 +83,8 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .option = "virtual-stages",
        .meaning = "the number of virtual stages (model chunks) per pipeline stage",
        .noun = "number of virtual stages",
+       .software_key = "virtual_stages",
+       .is_software_flag = true,
        .last = most_virtual_stages - 1,
        .first_number = 1,
        .trade = Trade::first_is_smallest,
@@ -90,6 +93,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .name = virtual_stages_name,
        .words = [](int value) { return value == 0 ? std::string() : "vp" + std::to_string(value + 1); },
        .sign = [](int value) { return value == 0 ? std::string() : "v" + std::to_string(value + 1); },
+       .legend = [](int) { return std::string_view("v virtual stages"); },
        .matters = [](const Mesh& mesh) { return mesh[Axis::pipeline] > 1; },
        .possible = [](const ModelFacts& facts, const Plan& plan,
                       int value) { return value == 0 || may_interleave(facts, plan, value + 1); },
@@ -108,6 +112,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .name = size_name,
        .words = [](int value) { return value == 0 ? std::string() : std::to_string(value) + " blocks on the first stage"; },
        .sign = [](int value) { return value == 0 ? std::string() : "first" + std::to_string(value); },
+       .legend = [](int) { return std::string_view("first blocks of the first stage"); },
        .matters = [](const Mesh& mesh) { return mesh[Axis::pipeline] > 1; },
        .possible =
            [](const ModelFacts& facts, const Plan& plan, int value) {
@@ -130,6 +135,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .name = size_name,
        .words = [](int value) { return value == 0 ? std::string() : std::to_string(value) + " blocks on the last stage"; },
        .sign = [](int value) { return value == 0 ? std::string() : "last" + std::to_string(value); },
+       .legend = [](int) { return std::string_view("last blocks of the last stage"); },
        .matters = [](const Mesh& mesh) { return mesh[Axis::pipeline] > 1; },
        .possible =
            [](const ModelFacts& facts, const Plan& plan, int value) {
@@ -144,12 +150,14 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .option = "zero",
        .meaning = "the ZeRO stage",
        .noun = "stage of ZeRO",
+       .software_key = "zero_stages",
        .last = 3,
        .first_number = 0,
        .beyond_ideal = "sharding of the optimizer",
        .name = zero_name,
        .words = [](int value) { return value == 0 ? std::string() : "ZeRO-" + std::string(zero_name(value)); },
        .sign = [](int value) { return value == 0 ? std::string() : "z" + std::to_string(value); },
+       .legend = [](int) { return std::string_view("z ZeRO stage"); },
        .matters = [](const Mesh& mesh) { return mesh.replicas() > 1; },
        .get = [](const Plan& plan) { return plan.zero_stage; },
        .set = [](Plan& plan, int value) { plan.zero_stage = value; }},
@@ -160,6 +168,8 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .option = "shard-group",
        .meaning = "the number of ranks among which ZeRO shards, with replicas between groups (HSDP); 0 is all",
        .noun = "size of a shard group",
+       .software_key = "shard_groups",
+       .is_software_flag = true,
        .last = most_shard_group,
        .first_number = 0,
        .trade = Trade::first_is_smallest,
@@ -167,6 +177,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .name = size_name,
        .words = [](int value) { return value == 0 ? std::string() : "HSDP groups of " + std::to_string(value); },
        .sign = [](int value) { return value == 0 ? std::string() : "g" + std::to_string(value); },
+       .legend = [](int) { return std::string_view("g shard group"); },
        .matters = [](const Mesh& mesh) { return mesh[Axis::data] > 1; },
        .possible =
            [](const ModelFacts&, const Plan& plan, int value) {
@@ -181,6 +192,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .option = "reshard-after-forward",
        .meaning = "whether ZeRO-3 reshards weights after forward and gathers them again for backward",
        .noun = "resharding after forward",
+       .software_key = "reshard_after_forward",
        .last = 1,
        .is_searched = false,
        .trade = Trade::first_is_smallest,
@@ -198,6 +210,8 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .option = "secondary-shards",
        .meaning = "the number of ranks of the secondary shards of ZeRO-3 (hpZ); 0 or 1 is none",
        .noun = "number of secondary shards",
+       .software_key = "secondary_shards",
+       .is_software_flag = true,
        .last = most_shard_group,
        .first_number = 0,
        .trade = Trade::first_is_smallest,
@@ -205,6 +219,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .name = size_name,
        .words = [](int value) { return value <= 1 ? std::string() : "hpZ groups of " + std::to_string(value); },
        .sign = [](int value) { return value <= 1 ? std::string() : "hp" + std::to_string(value); },
+       .legend = [](int) { return std::string_view("hp secondary shards"); },
        .matters = [](const Mesh& mesh) { return mesh[Axis::data] > 1; },
        .possible =
            [](const ModelFacts&, const Plan& plan, int value) {
@@ -232,6 +247,11 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
            [](int value) {
              return std::string(value == 0 ? "" : value == static_cast<int>(Recompute::full) ? "ac" : "sac");
            },
+       .legend =
+           [](int value) {
+             return std::string_view(value == static_cast<int>(Recompute::full) ? "ac recomputation"
+                                                                                : "sac selective recomputation");
+           },
        .matters = [](const Mesh&) { return true; },
        // Full recomputation keeps the inputs of blocks, so models without blocks recompute nothing.
        .possible =
@@ -248,6 +268,8 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .option = "recompute-blocks",
        .meaning = "the number of first blocks of each stage that full recomputation recomputes; 0 is all",
        .noun = "number of recomputed blocks",
+       .software_key = "recompute_blocks",
+       .is_software_flag = true,
        .last = most_recompute_blocks,
        .first_number = 0,
        .is_searched = false,
@@ -260,6 +282,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
              return value == 1 ? std::string("the first block") : "the first " + std::to_string(value) + " blocks";
            },
        .sign = [](int value) { return value == 0 ? std::string() : "b" + std::to_string(value); },
+       .legend = [](int) { return std::string_view("b recomputed blocks of each stage"); },
        .matters = [](const Mesh&) { return true; },
        .possible = [](const ModelFacts&, const Plan& plan,
                       int value) { return value == 0 || plan.recompute == Recompute::full; },
@@ -271,6 +294,8 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .option = "recompute-modules",
        .meaning = "the modules that selective recomputation recomputes",
        .noun = "set of modules",
+       .software_key = "recompute_modules",
+       .is_software_flag = true,
        .last = RecomputeModules::last_number,
        .is_searched = false,
        .parts = recompute_module_names,
@@ -280,6 +305,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .name = modules_name,
        .words = [](int value) { return value == 0 ? std::string() : to_string(RecomputeModules::numbered(value), " and "); },
        .sign = [](int value) { return value == 0 ? std::string() : std::string(modules_name(value)); },
+       .legend = [](int) { return std::string_view("names of recomputed modules"); },
        .matters = [](const Mesh&) { return true; },
        .possible =
            [](const ModelFacts& facts, const Plan& plan, int value) {
@@ -294,6 +320,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .option = "offload",
        .meaning = "what is offloaded to host memory",
        .noun = "offload",
+       .software_key = "offloads",
        .last = static_cast<int>(Offload::weights),
        .needs_host = true,
        .trade = Trade::slower_but_smaller,
@@ -316,6 +343,8 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .option = "offload-activations",
        .meaning = "whether activations are offloaded to host memory until backward",
        .noun = "offload of activations",
+       .software_key = "offloads_activations",
+       .is_software_flag = true,
        .last = 1,
        .needs_host = true,
        .trade = Trade::slower_but_smaller,
@@ -337,6 +366,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .name = flag_name,
        .words = [](int value) { return value == 0 ? std::string() : std::string("sequence parallel"); },
        .sign = [](int value) { return std::string(value == 0 ? "" : "sp"); },
+       .legend = [](int) { return std::string_view("sp sequence parallel"); },
        .matters = [](const Mesh& mesh) { return mesh[Axis::tensor] > 1; },
        .possible = [](const ModelFacts& facts, const Plan& plan,
                       int value) { return value == 0 || may_split_tokens(facts, plan); },
@@ -347,6 +377,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .option = "context-exchange",
        .meaning = "what context-parallel ranks exchange for attention",
        .noun = "exchange of contexts",
+       .software_key = "context_exchanges",
        .last = static_cast<int>(ContextExchange::ulysses),
        .divides_layers = true,
        .beyond_ideal = "exchange of heads",
@@ -363,6 +394,8 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .option = "expert-tensor",
        .meaning = "whether tensor parallelism splits experts, or distributes whole experts (expert-tensor-parallel size 1)",
        .noun = "splitting of experts",
+       .software_key = "whole_experts",
+       .is_software_flag = true,
        .last = 1,
        .divides_layers = true,
        .beyond_ideal = "whole experts",

@@ -70,7 +70,10 @@ struct PlanChoiceRow {
   std::string_view option;   ///< name of the choice on the command line, without dashes, and in job files: `zero`
   std::string_view meaning;  ///< text that follows "fix" in the help: `the ZeRO stage`
   std::string_view noun;     ///< noun phrase for a value: `stage of ZeRO`
-  int last;                  ///< values are 0 to `last`, the simplest first
+  /// The key of the values that a framework supports, in software files; empty: every framework supports all values.
+  std::string_view software_key{};
+  bool is_software_flag = false;  ///< whether that key is yes or no, and not a list of values
+  int last;                       ///< values are 0 to `last`, the simplest first
   /// Values are written as numbers, and the first value is written as this number. If unset, values are written by name.
   std::optional<int> first_number{};
   bool needs_host = false;  ///< whether values above 0 use host memory; searches try them if nothing fits with value 0
@@ -87,6 +90,8 @@ struct PlanChoiceRow {
   std::string (*words)(int value);
   /// Returns the text for a value in the short notation of plans: `z1`; empty for a value that is not mentioned.
   std::string (*sign)(int value);
+  /// Explains the letters of `sign`: `z ZeRO stage`. If this function is null, `sign` is explained by `words`.
+  std::string_view (*legend)(int value) = nullptr;
   /// Returns whether the choice makes a difference on this mesh of ranks.
   bool (*matters)(const Mesh& mesh);
   /// Returns whether a plan of this model may have this value, which is above 0, given the plan's mesh, micro-batches and

@@ -122,8 +122,8 @@ class ExchangeTimes {
   [[nodiscard]] std::vector<double> properties_of(const Group& group, Purpose purpose) const;
   /// Returns a time from the shared times, or the result of `compute()`.
   template <class Compute>
-  [[nodiscard]] Seconds shared(const KnownTimes::Asked& asked, const Compute& compute) const {
-    return asked.place == 0 ? compute() : known_->time(asked, compute);
+  [[nodiscard]] Seconds shared(const KnownTimes::Key& key, const Compute& compute) const {
+    return key.place == 0 ? compute() : known_->time(key, compute);
   }
   /// startup() and least_time() of a group, without shared times.
   [[nodiscard]] Seconds startup_of(Collective operation, Bytes message, const GroupLinks& own) const;

@@ -21,34 +21,34 @@ class KnownTimes {
   [[nodiscard]] Place place(const std::vector<double>& properties);
 
   enum class Kind : std::uint8_t { whole, startup, least };
-  struct Asked {
+  struct Key {
     Place place = 0;
     Collective operation = Collective::allreduce;
     Kind kind = Kind::whole;
     double bytes = 0;
-    friend bool operator==(const Asked&, const Asked&) = default;
+    friend bool operator==(const Key&, const Key&) = default;
   };
   /// Returns the time of an exchange, which is the result of `compute()` if it is not known.
   template <class Compute>
-  [[nodiscard]] Seconds time(const Asked& asked, const Compute& compute) {
+  [[nodiscard]] Seconds time(const Key& key, const Compute& compute) {
     if (times_.empty()) times_.resize(kept_times);
-    Known& known = times_[slot_of(asked)];
-    if (known.asked == asked) return known.time;
+    Known& known = times_[slot_of(key)];
+    if (known.key == key) return known.time;
     // Computing a time may need other times, which may take the same slot.
     const Seconds time = compute();
-    known = {asked, time};
+    known = {key, time};
     return time;
   }
 
  private:
   struct Known {
-    Asked asked{};
+    Key key{};
     Seconds time{};
   };
   static constexpr std::size_t kept_times = 1U << 13U, kept_places = 1U << 13U;
-  [[nodiscard]] static std::size_t slot_of(const Asked& asked);
+  [[nodiscard]] static std::size_t slot_of(const Key& key);
 
-  std::vector<Known> times_;  ///< by a hash of what was asked for; a later exchange replaces an earlier one
+  std::vector<Known> times_;  ///< by a hash of the key; a later exchange replaces an earlier one
   std::map<std::vector<double>, Place> places_;
   Place latest_ = 0;
 };

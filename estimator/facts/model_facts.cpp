@@ -451,7 +451,7 @@ ModelFacts facts_of(const Model& model) {
     if (producer >= 0 && facts.of_sample[static_cast<std::size_t>(producer)]) return;
     const auto items = static_cast<double>(shape_of(model, producer).items());
     const bool is_split = producer >= 0 && facts.token_split[static_cast<std::size_t>(producer)];
-    // A tensor changes the number of live elements only at the first cut that it crosses, and behind
+    // A tensor changes the number of live elements only at the first cut that it crosses, and after
     // the last. Both changes are recorded here, and summed up later.
     if (last_reader <= producer) return;
     const auto first = static_cast<std::size_t>(producer + 1);

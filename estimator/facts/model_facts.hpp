@@ -136,7 +136,7 @@ struct ModelFacts {
   std::vector<bool> pooled_branch;
   std::vector<TensorSplitRole> tensor_role;
   /// Whether the output is sharded by tokens over tensor-parallel ranks with sequence parallelism. This holds for the summed
-  /// output of a pair of split layers, and for the outputs of the token-wise layers behind the pair.
+  /// output of a pair of split layers, and for the outputs of the token-wise layers after the pair.
   std::vector<bool> token_split;
   /// The tensor degree has to divide this number, so that tensors sharded by tokens have equal shards; 0 without such
   /// tensors.

@@ -72,7 +72,7 @@ inline constexpr EnumNames<AttentionKernels> attention_kernel_names{"flash1", "f
                                                                     "cudnn",  "sdpa",   "memory-efficient"};
 
 /// The precisions in which elementwise kernels are fused with the kernels before them. `residuals`: only dropout is fused
-/// with the addition behind it, in forward, as in Megatron-LM's bias_dropout_add_fused_train.
+/// with the addition after it, in forward, as in Megatron-LM's bias_dropout_add_fused_train.
 enum class Fusing { none, half, all, residuals };
 inline constexpr EnumNames<Fusing> fusing_names{"none", "half", "all", "residuals"};
 

@@ -21,8 +21,8 @@ struct LibraryConstants {
   double ring_fill = 0;   ///< time to fill the pipeline of a ring, divided by √(start-ups · bytes)
   double tree_fill = 0;   ///< time to fill the pipeline of a tree, divided by √(start-ups · bytes)
   double all_to_all = 1;  ///< share of the links' rate that an all-to-all reaches
-  /// Inside a node: small messages take a protocol that starts at once and reaches a share of the rate, `quick` in a ring
-  /// and `all_to_all_quick` in an all-to-all. Large messages take a protocol that starts later, by `bulk` or
+  /// Inside a node: small messages take a protocol that starts immediately and reaches a share of the rate, `quick` in a
+  /// ring and `all_to_all_quick` in an all-to-all. Large messages take a protocol that starts later, by `bulk` or
   /// `all_to_all_bulk`.
   double quick = 1, all_to_all_quick = 1;
   Seconds bulk{}, all_to_all_bulk{};

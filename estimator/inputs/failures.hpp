@@ -29,7 +29,7 @@ struct Recovery {
   std::optional<Seconds> checkpoint_time{};         ///< for which the training waits; unset: from bytes and bandwidth
   std::optional<Bandwidth> checkpoint_bandwidth{};  ///< of all nodes together; unset: that of the shared storage
   CheckpointWriting writing = CheckpointWriting::blocking;
-  double spare_nodes = 0;           ///< nodes that replace failed nodes at once
+  double spare_nodes = 0;           ///< nodes that replace failed nodes immediately
   std::optional<Seconds> repair{};  ///< of a failed node; unset: failed nodes are always replaced
 };
 

@@ -103,7 +103,7 @@ std::optional<Collective> like(Collective operation) {
   return std::nullopt;
 }
 
-/// How often the measured operation stands in an operation: an Allreduce is a Reduce-scatter and an Allgather.
+/// How often an operation contains the measured operation: an Allreduce is a Reduce-scatter and an Allgather.
 double times_of(Collective operation, const MeasuredCurve& curve) {
   return operation == Collective::allreduce && curve.operation != Collective::allreduce ? 2 : 1;
 }

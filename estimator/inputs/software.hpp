@@ -70,7 +70,7 @@ struct Software {
   /// the start of the next step. Unset: 0.
   std::optional<Seconds> step_overhead;
   /// Time between two looks of a rank for gradients that can be exchanged (Horovod's `HOROVOD_CYCLE_TIME`). Unset: exchanges
-  /// start at once.
+  /// start immediately.
   std::optional<Seconds> exchange_cycle;
   /// The launch time of a backward kernel, divided by the launch time of a forward kernel. The two times differ because the
   /// framework's engine replays backward, whereas the program issues each operation of forward. Unset: 1.

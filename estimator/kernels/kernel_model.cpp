@@ -8,9 +8,9 @@
 #include <optional>
 
 #include "estimator/kernels/clock.hpp"
+#include "estimator/kernels/datasheet_bound.hpp"
 #include "estimator/kernels/forms/forms.hpp"
 #include "estimator/kernels/framework_kernels.hpp"
-#include "estimator/kernels/sheet_bound.hpp"
 
 namespace ddl {
 namespace {
@@ -221,10 +221,9 @@ KernelModel::KernelModel(const Device& device, Precision precision, const Assump
   if (conditions == Conditions::training && peaks_.has_matrix_units && device.attainable_peak < 1)
     least_per_flop_ = 1 / (peaks_.flop_rate * device.attainable_peak);
   for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
-    const auto place = static_cast<std::size_t>(pass);
     const auto kernels = assumptions.reads_mask ? kernels_with_mask(assumptions.attention, device) : assumptions.attention;
-    attention_factor_[place] = attention_factor(kernels, device, pass, precision);
-    entropy_bytes_[place] = entropy_bytes(assumptions.cross_entropy, pass, is_mixed(precision), widens_logits);
+    attention_factor_[pass] = attention_factor(kernels, device, pass, precision);
+    entropy_bytes_[pass] = entropy_bytes(assumptions.cross_entropy, pass, is_mixed(precision), widens_logits);
   }
   const bool is_limited = assumptions.power_limit && device.power > 0 && conditions == Conditions::training;
   const auto under_limit = [&](KernelKind kind, double clock) {
@@ -234,8 +233,8 @@ KernelModel::KernelModel(const Device& device, Precision precision, const Assump
     return slower_under(*assumptions.power_limit / device.power, kernel, clock_of_least_voltage(device, peaks_.cycle_rate));
   };
   for (const KernelKind kind : enum_values<KernelKind>) {
-    for (std::size_t pass = 0; pass < families_.front().size(); ++pass) {
-      Family& best = families_[static_cast<std::size_t>(kind)][pass];
+    for (const Pass pass : enum_values<Pass>) {
+      Family& best = families_[kind][pass];
       int nearest = std::numeric_limits<int>::max();
       for (const bool is_own : {true, false}) {
         const auto& kernels = is_own ? own_ : transferred_;
@@ -271,9 +270,7 @@ KernelModel::KernelModel(const Device& device, Precision precision, const Assump
   }
 }
 
-const KernelModel::Family& KernelModel::family_of(KernelKind kind, Pass pass) const {
-  return families_[static_cast<std::size_t>(kind)][static_cast<std::size_t>(pass)];
-}
+const KernelModel::Family& KernelModel::family_of(KernelKind kind, Pass pass) const { return families_[kind][pass]; }
 
 KernelShape KernelModel::half_sum(KernelShape shape) const {
   // Each half reads half of the inputs, and both write all results.
@@ -287,7 +284,7 @@ KernelShape KernelModel::half_sum(KernelShape shape) const {
 }
 
 const KernelModel::Known& KernelModel::known(const Family& family, const KernelShape& shape) const {
-  const Key key{static_cast<std::size_t>(&family - families_.front().data()),
+  const Key key{static_cast<std::size_t>(&family - families_.begin()->data()),
                 shape.flops,
                 shape.bytes,
                 shape.m,
@@ -309,13 +306,13 @@ const KernelModel::Known& KernelModel::known(const Family& family, const KernelS
     // Kernels of another pass have other layouts. Without matrix units, slow kernels of one layout for long sums do not slow
     // down another layout: libraries divide long sums into parts.
     constexpr double least_sum = 2048;
-    const auto pass = static_cast<Pass>(key.family % families_.front().size());
+    const auto pass = static_cast<Pass>(key.family % enum_count<Pass>());
     const bool is_of_pass = family.family->pass.value_or(pass) == pass;
     if (!is_of_pass && !peaks_.has_matrix_units && shape.kind == KernelKind::matrix_product && shape.k >= least_sum)
       known.seconds = std::min(known.seconds, 2 * this->known(family, half_sum(shape)).seconds);
   } else {
     known.is_inside = family.is_own;
-    const Family& moving = family_of(KernelKind::elementwise, static_cast<Pass>(key.family % families_.front().size()));
+    const Family& moving = family_of(KernelKind::elementwise, static_cast<Pass>(key.family % enum_count<Pass>()));
     if (!family.is_own && moving.is_own && is_traffic(shape.kind))
       known.seconds = std::max(known.seconds, this->known(moving, as_elementwise(shape)).seconds);
   }
@@ -327,7 +324,7 @@ double KernelModel::seconds_at_one_clock(const Family& family, const Known& whol
   // Parts of fewer samples may leave multiprocessors idle, and their times are less certain.
   constexpr double least_length = 1024;
   if (!family.is_from_alone || work.batched == Work::Batched::count) return whole.seconds;
-  double& seconds = whole.at_one_clock[static_cast<std::size_t>(work.batched)];
+  double& seconds = whole.at_one_clock[work.batched];
   if (seconds > 0) return seconds;
   seconds = whole.seconds;
   const double length = work.batched == Work::Batched::m ? work.m : work.batched == Work::Batched::n ? work.n : work.k;
@@ -357,8 +354,7 @@ Work KernelModel::as_run(Work work, Pass pass) const {
     const bool is_known = family_of(KernelKind::grouped_product, pass).family != nullptr;
     work.kind = is_known ? KernelKind::grouped_product : KernelKind::matrix_product;
   }
-  if (work.entropy_items > 0)
-    work.activation_items = work.entropy_items * entropy_bytes_[static_cast<std::size_t>(pass)] / item_bytes_;
+  if (work.entropy_items > 0) work.activation_items = work.entropy_items * entropy_bytes_[pass] / item_bytes_;
   if (work.kernel_kind() == KernelKind::convolution && peaks_.has_matrix_units) {
     const Family& family = family_of(KernelKind::convolution, pass);
     return family.family == nullptr || family.is_own ? work : with_filled_loads(work, pass, item_bytes_);
@@ -383,11 +379,10 @@ KernelModel::Run KernelModel::run(const Work& asked, Pass pass, double samples) 
   const KernelShape shape = shape_of_run(work, pass, samples);
   const Known& known = this->known(family, shape);
   const double seconds = seconds_at_one_clock(family, known, work, pass, samples);
-  const double slower =
-      work.kernel_kind() == KernelKind::fused_attention ? attention_factor_[static_cast<std::size_t>(pass)] : 1;
+  const double slower = work.kernel_kind() == KernelKind::fused_attention ? attention_factor_[pass] : 1;
   const double attainable = is_traffic(work.kernel_kind()) ? 0 : asked.flops * samples * least_per_flop_;
   // Constants and residuals are fitted to measurements with errors, some of them at higher clocks than the datasheet's.
-  const double bound = std::max({attainable, sheet_bound(asked, pass, samples, shape, peaks_),
+  const double bound = std::max({attainable, datasheet_bound(asked, pass, samples, shape, peaks_),
                                  block_sum_time(norm_sums_, asked, shape.bytes, peaks_)});
   return {&family, known.is_inside, Seconds(bound * under_limit),
           Seconds(std::max(seconds * slower, bound) * under_limit) + copies(asked, samples)};
@@ -429,8 +424,7 @@ Seconds KernelModel::least(const Work& asked, Pass pass, double samples) const {
   const Family& family = family_of(work.kernel_kind(), pass);
   if (family.family == nullptr) return roofline_.time(work, samples) * family.under_limit + copies(work, samples);
   const KernelShape shape = shape_of(work, samples, worked_bytes(work, peaks_, item_bytes_));  // without sums, for any split
-  const double slower =
-      work.kernel_kind() == KernelKind::fused_attention ? attention_factor_[static_cast<std::size_t>(pass)] : 1;
+  const double slower = work.kernel_kind() == KernelKind::fused_attention ? attention_factor_[pass] : 1;
   double least = form_of(shape.kind).least(shape, peaks_, family.constants) * family.least_ratio;
   const Family& moving = family_of(KernelKind::elementwise, pass);
   if (!family.is_own && moving.is_own && is_traffic(shape.kind))

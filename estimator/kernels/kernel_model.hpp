@@ -75,7 +75,7 @@ class KernelModel {
     double seconds = 0;
     bool is_inside = false;  ///< whether the kernel lies between measured kernels
     /// the result of seconds_at_one_clock by the dimension that grows with the samples; 0 if it is not known yet
-    mutable std::array<double, 3> at_one_clock{};
+    mutable EnumArray<Work::Batched, double> at_one_clock{};
   };
   /// The shape of a kernel, including the traffic of adding weight gradients to fp32 sums if the kernel does so.
   [[nodiscard]] KernelShape shape_of_run(const Work& work, Pass pass, double samples) const;
@@ -111,9 +111,9 @@ class KernelModel {
   bool copies_ = false;          ///< whether convolutions work on copies in another memory format
   bool copies_volumes_ = false;  ///< whether 3D convolutions make copies in another format, in addition to `copies_`
   /// The time of attention in each pass, divided by the time of the attention kernels that formulas were fitted to.
-  std::array<double, 4> attention_factor_{1, 1, 1, 1};
-  std::array<double, 4> entropy_bytes_{};                                   ///< bytes per element of cross entropy, by pass
-  std::array<std::array<Family, 4>, enum_count<KernelKind>()> families_{};  ///< families by type of kernel and pass
+  EnumArray<Pass, double> attention_factor_{1, 1, 1, 1};
+  EnumArray<Pass, double> entropy_bytes_{};                    ///< bytes per element of cross entropy, by pass
+  EnumArray<KernelKind, EnumArray<Pass, Family>> families_{};  ///< families by type of kernel and pass
   mutable std::unordered_map<Key, Known, Hash> known_;
 };
 

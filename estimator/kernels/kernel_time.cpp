@@ -252,9 +252,9 @@ std::vector<Work> KernelTimes::works(std::size_t layer, const Operation& operati
     const bool has_gradient = operation.frozen(inputs, output) == 0;
     const double moved = pass == Pass::backward_weight && !has_gradient ? 0 : weighted_bias_items(pass, weighs_in_fp32_);
     if (moved > 0) {
-      Work beside{.activation_items = moved * static_cast<double>(output.items()), .kind = KernelKind::elementwise};
-      beside.is_separate = true;
-      works.push_back(beside);
+      Work bias_kernel{.activation_items = moved * static_cast<double>(output.items()), .kind = KernelKind::elementwise};
+      bias_kernel.is_separate = true;
+      works.push_back(bias_kernel);
     }
   }
   if (fusion_.empty() || fusion_[layer].input < 0 || (fuses_residuals_ && pass != Pass::forward)) return works;

@@ -16,7 +16,7 @@
 namespace ddl {
 namespace {
 
-/// Returns whether the compiler also fuses casts, with the elementwise kernel or the reduction before or behind them [Ansel
+/// Returns whether the compiler also fuses casts, with the elementwise kernel or the reduction before or after them [Ansel
 /// et al., PyTorch 2, ASPLOS 2024, section 4.3].
 bool fuses_casts(const ShardContext& context) { return context.assumptions.fusing == Fusing::all; }
 

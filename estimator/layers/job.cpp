@@ -18,13 +18,6 @@ std::shared_ptr<const Replaced<Part>> replaced(Part part, const Job& job) {
 
 }  // namespace
 
-Job Job::with_machine(Machine other) const {
-  const auto own = ddl::replaced(std::move(other), *this);
-  return {facts,        own->part,     coefficients,     kernels,      assumptions,   samples_per_epoch,
-          sample_bytes, dataset_bytes, files_per_sample, image_pixels, named_dataset, stored_raw,
-          own};
-}
-
 Job Job::with_coefficients(Coefficients other) const {
   const auto own = ddl::replaced(std::move(other), *this);
   return {facts,        machine,       own->part,        kernels,      assumptions,   samples_per_epoch,

@@ -32,8 +32,7 @@ struct Job {
   [[nodiscard]] bool times_whole_layers() const {
     return assumptions.linear_kernels || kernels.origin() == KernelBasis::given;
   }
-  /// Returns a copy of the job with the machine replaced. Kernel times are unchanged.
-  [[nodiscard]] Job with_machine(Machine other) const;
+  /// Returns a copy of the job with the coefficients replaced. Kernel times are unchanged.
   [[nodiscard]] Job with_coefficients(Coefficients other) const;
   [[nodiscard]] Job with_assumptions(const Assumptions& other) const;
 };

@@ -271,7 +271,7 @@ struct Variant {
   bool token_split;
   std::vector<bool> reads_token_splits;  ///< whether each input is sharded by tokens
   std::vector<bool> reads_wide;          ///< by input
-  std::vector<bool> reads_replicated;    ///< for each input, whether it is behind replicated layers
+  std::vector<bool> reads_replicated;    ///< for each input, whether it is after replicated layers
   std::vector<bool> takes_tile;          ///< by input
   RecomputeModules modules;
   TensorSplitRole role;
@@ -542,12 +542,6 @@ Seconds LayerCostTable::exchange_time_with(int layer, const Borders* borders) co
     sum += exchange_time(job_, exchanges, exchange, Bytes(exchange.items * shard.samples * item_bytes(plan_.precision)));
   }
   return sum;
-}
-
-LayerShard LayerCostTable::shard(int layer) const {
-  LayerShard shard;
-  shard_layer(context_of(layer), shard);
-  return shard;
 }
 
 LayerDetail LayerCostTable::detail(int layer, bool with_problems) const {

@@ -223,8 +223,6 @@ class LayerCostTable {
   [[nodiscard]] const LayerCosts& between(int first, int last) const;
   [[nodiscard]] const LayerCosts& total() const { return total_; }
   [[nodiscard]] const LayerCosts& at(int layer) const;
-  /// Computes and returns one rank's shard of a layer.
-  [[nodiscard]] LayerShard shard(int layer) const;
   /// Returns the time of the exchanges of a layer for one micro-batch, without gradients and without overlap, if its tensors
   /// have these borders. Null: the tensors have none.
   [[nodiscard]] Seconds exchange_time_with(int layer, const Borders* borders) const;

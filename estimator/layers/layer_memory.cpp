@@ -16,13 +16,13 @@ ShardWorkspace workspace_with(const Job& job, const ShardContext& context, const
   const ShardTimes* measured = job.kernels.measured();
   if (measured == nullptr || job.times_whole_layers()) return {};
   ShardWorkspace workspace = measured->workspace(context, shard);
-  const auto beside = [](ShardWorkspace::Range& range, Bytes scratch) {
+  const auto subtract_scratch = [](ShardWorkspace::Range& range, Bytes scratch) {
     range.expected -= min(range.expected, scratch);
     range.most -= min(range.most, scratch);
   };
-  beside(workspace.forward, own.scratch_forward);
-  beside(workspace.backward_weight, own.scratch_backward);
-  beside(workspace.backward_data, own.scratch_backward);
+  subtract_scratch(workspace.forward, own.scratch_forward);
+  subtract_scratch(workspace.backward_weight, own.scratch_backward);
+  subtract_scratch(workspace.backward_data, own.scratch_backward);
   return workspace;
 }
 

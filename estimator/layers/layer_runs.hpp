@@ -16,7 +16,7 @@ class LayerRuns {
     std::size_t inner = 0;  ///< index of the period's first value in the array of values of all periods
   };
   /// The position of a layer: `offset` layers into a repetition of a run. The end of the sequence,
-  /// behind the last layer, has a position as well.
+  /// after the last layer, has a position as well.
   struct Place {
     std::size_t run = 0;
     int repeat = 0, offset = 0;

@@ -44,7 +44,7 @@ int first_layer_of(const std::vector<Layer>& layers, int block) {
 }
 
 /// Returns the first layers of stages with equal numbers of blocks, and at the end the layer count. If the number of blocks
-/// does not divide, the layers before the blocks count as a block, and also those behind them if necessary, as with
+/// does not divide, the layers before the blocks count as a block, and also those after them if necessary, as with
 /// Megatron-LM's `--account-for-embedding-in-pipeline-split` and `--account-for-loss-in-pipeline-split`.
 /// Empty if a stage would begin at a layer that is not in `starts`.
 std::vector<int> with_equal_blocks(const ModelFacts& facts, int stages, const std::vector<int>& starts) {
@@ -149,7 +149,7 @@ StagePlaces::StagePlaces(const ModelFacts& facts, int stages, const ReplicatedLa
 StageBalance::StageBalance(const std::vector<StageLoad>& before, const StageWeights& weights, int stages)
     : before_(before), weights_(weights), stages_(stages), begins_(static_cast<std::size_t>(stages) + 1) {}
 
-bool StageBalance::deal(const Limits& limits) {
+bool StageBalance::assign(const Limits& limits) {
   const bool by_memory = limits.fullest < unbounded;
   next_ = {unbounded, unbounded};
   Limits reached;
@@ -211,14 +211,14 @@ int StageBalance::farthest(int least, int begin, const Fits& fits) const {
   return begin;
 }
 
-StageCuts StageBalance::dealt() const { return {begins_, Seconds(reached_.longest), Bytes(reached_.fullest)}; }
+StageCuts StageBalance::assigned() const { return {begins_, Seconds(reached_.longest), Bytes(reached_.fullest)}; }
 
 Seconds StageBalance::shortest() {
   if (!shortest_) {
     StageLoad all = before_.back();
     all.add(before_.front(), -1.0);
     shortest_ = least_limit(all.time(weights_.start).value() / stages_, [this](double limit) {
-      const bool works = deal({limit, unbounded});
+      const bool works = assign({limit, unbounded});
       return std::pair(works, works ? reached_.longest : next_.longest);
     });
   }
@@ -227,18 +227,18 @@ Seconds StageBalance::shortest() {
 
 StageCuts StageBalance::light_first() {
   // Memory is only computed if there is a limit.
-  deal({shortest().value() * (1 + rounding), std::numeric_limits<double>::max()});
-  return dealt();
+  assign({shortest().value() * (1 + rounding), std::numeric_limits<double>::max()});
+  return assigned();
 }
 
 StageCuts StageBalance::least_full() {
   StageCuts cuts = light_first();
   const double longest = shortest().value() * (1 + rounding);
   const double least = least_limit(0.0, [&](double limit) {
-    const bool works = deal({longest, limit});
+    const bool works = assign({longest, limit});
     return std::pair(works, works ? reached_.fullest : next_.fullest);
   });
-  if (least < cuts.fullest.value() && deal({longest, least * (1 + rounding)})) cuts = dealt();
+  if (least < cuts.fullest.value() && assign({longest, least * (1 + rounding)})) cuts = assigned();
   return cuts;
 }
 

@@ -23,7 +23,7 @@ class StagePlaces {
   /// elements cross. The last list contains all places. Empty if there are fewer places than stages.
   [[nodiscard]] const std::vector<std::vector<int>>& levels() const { return levels_; }
   /// Returns the first layers of stages with equal numbers of blocks, and at the end the layer count. The layers before and
-  /// behind the blocks may count as a block each. Empty if the blocks cannot be divided equally, or do not begin at allowed
+  /// after the blocks may count as a block each. Empty if the blocks cannot be divided equally, or do not begin at allowed
   /// places.
   [[nodiscard]] const std::vector<int>& equal_blocks() const { return equal_blocks_; }
   /// Returns a lower bound of the number of elements per sample that cross the largest cut, for any
@@ -89,10 +89,10 @@ class StageBalance {
   };
   /// Assigns layers to stages from the last stage on. Each stage gets as many layers as the limits
   /// allow. Returns whether the layers fit.
-  bool deal(const Limits& limits);
+  bool assign(const Limits& limits);
   template <class Fits>
   [[nodiscard]] int farthest(int least, int begin, const Fits& fits) const;
-  [[nodiscard]] StageCuts dealt() const;
+  [[nodiscard]] StageCuts assigned() const;
 
   const std::vector<StageLoad>& before_;
   StageWeights weights_;

@@ -80,16 +80,16 @@ MemoryBreakdown StageMemories::memory(const Plan& plan, const std::vector<int>& 
   return stage_memory(stage, &own, &mirrored);
 }
 
-StageMemories::Fullest& StageMemories::fullest(const Plan& plan, const std::vector<int>& firsts) const {
-  std::vector<Fullest>& all = known(tables_.split(plan)).fullest;
+StageMemories::PeakStage& StageMemories::fullest(const Plan& plan, const std::vector<int>& firsts) const {
+  std::vector<PeakStage>& all = known(tables_.split(plan)).fullest;
   const MemoryChoices choices(plan);
-  for (Fullest& each : all) {
+  for (PeakStage& each : all) {
     if (each.choices == choices && each.schedule == plan.schedule && each.virtual_stages == plan.virtual_stages &&
         each.firsts == firsts) {
       return each;
     }
   }
-  Fullest& result = all.emplace_back(Fullest{firsts, plan.schedule, plan.virtual_stages, choices, {}, 0});
+  PeakStage& result = all.emplace_back(PeakStage{firsts, plan.schedule, plan.virtual_stages, choices, {}, 0});
   for (int stage = 0; stage < plan.mesh[Axis::pipeline]; ++stage) {
     const MemoryBreakdown memory = this->memory(plan, firsts, stage);
     if (stage == 0 || memory.total() > result.memory.total()) {

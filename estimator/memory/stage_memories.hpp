@@ -23,7 +23,7 @@ class StageMemories {
   [[nodiscard]] StageOf stage(const Plan& plan, const std::vector<int>& firsts, int stage) const;
   [[nodiscard]] MemoryBreakdown memory(const Plan& plan, const std::vector<int>& firsts, int stage) const;
   /// The stage that needs most memory.
-  struct Fullest {
+  struct PeakStage {
     std::vector<int> firsts;
     Schedule schedule{};
     int virtual_stages = 1;
@@ -33,7 +33,7 @@ class StageMemories {
     bool has_reserved = false;  ///< whether a model of the allocator has computed MemoryBreakdown::peak_reserved
   };
   /// Returns the stage that needs most memory. The reference is valid until the next call with a different plan.
-  [[nodiscard]] Fullest& fullest(const Plan& plan, const std::vector<int>& firsts) const;
+  [[nodiscard]] PeakStage& fullest(const Plan& plan, const std::vector<int>& firsts) const;
   /// Returns the memory that each micro-batch keeps between its forward and its backward, for layers [first, last).
   [[nodiscard]] MemoryState kept(const Plan& plan, int first, int last) const;
   /// Returns the memory of kept(), rounded as by the allocator. The memory may have been computed
@@ -55,7 +55,7 @@ class StageMemories {
   [[nodiscard]] static LayerRange foremost_alike(const Plan& plan, const LayerRuns& runs, int first, int last);
   /// The memory that was computed for the plans of a split.
   struct Known {
-    std::vector<Fullest> fullest;  ///< valid for any placement
+    std::vector<PeakStage> fullest;  ///< valid for any placement
     /// The peaks of stages, keyed by the layers of a stage, the choices, and the shares of
     /// parameters. If the share is zero, only the memory that micro-batches keep is valid.
     std::map<std::tuple<int, int, MemoryChoices, double>, StagePeaks> peaks;

@@ -238,7 +238,7 @@ class StageRequests {
 
   static std::size_t index(int at) { return static_cast<std::size_t>(at); }
 
-  /// Returns the first layer of the stage behind its last block.
+  /// Returns the first layer of the stage after its last block.
   [[nodiscard]] int end_of_blocks() const {
     int end = last_;
     while (end > first_ && facts_.model->layers[index(end - 1)].block < 0) --end;

@@ -63,7 +63,7 @@ Bytes most_unmodeled(const StageOf& stage, Bytes activations) {
 }
 
 // Sources: PyTorch, torch/distributed/fsdp/_runtime_utils.py: `_root_pre_forward`, `_post_forward_reshard` (the root module
-// is not resharded behind forward; as in FSDP2: pytorch/pytorch, issue 131965), `_prefetch_handle`, and `limit_all_gathers`,
+// is not resharded after forward; as in FSDP2: pytorch/pytorch, issue 131965), `_prefetch_handle`, and `limit_all_gathers`,
 // which allows two gathers; pytorch/pytorch, pull request 120256: offloaded shards are copied to the device before a gather.
 // bitsandbytes/nn/modules.py: the scales of Params4bit are in `quant_state`, an attribute that FSDP does not shard.
 Bytes most_gathered(const StageOf& stage) {

@@ -13,8 +13,8 @@
 namespace ddl {
 namespace {
 
-constexpr std::array<const ScheduleOrder*, 5> orders{&one_forward_one_backward_order, &gpipe_order, &zero_bubble_order,
-                                                     &zero_bubble_v_order, &dual_pipe_order};
+constexpr EnumArray<Schedule, const ScheduleOrder*> orders{&one_forward_one_backward_order, &gpipe_order, &zero_bubble_order,
+                                                           &zero_bubble_v_order, &dual_pipe_order};
 
 /// Simulates the slots of all stages. Each slot runs as soon as its inputs have arrived.
 class ScheduleRun {
@@ -194,67 +194,9 @@ Seconds PipelineTimeline::length() const {
   return last;
 }
 
-Seconds PipelineTimeline::bubble(int stage) const {
-  Seconds busy{};
-  for (const TimedSlot& slot : stages[static_cast<std::size_t>(stage)]) busy += slot.arrival - slot.begin;
-  return length() - busy;
-}
-
-Seconds PipelineTimeline::longest_stage() const {
-  Seconds longest{};
-  for (const std::vector<TimedSlot>& stage : stages) {
-    if (!stage.empty()) longest = max(longest, stage.back().arrival - stage.front().begin);
-  }
-  return longest;
-}
-
-std::int64_t PipelineTimeline::most_in_flight(int stage) const {
-  std::int64_t now = 0, most = 0;
-  std::set<std::pair<int, std::int64_t>> half_done;  // model chunk and micro-batch with one of two gradients done
-  for (const TimedSlot& timed : stages[static_cast<std::size_t>(stage)]) {
-    if (timed.slot.pass == SlotPass::forward) {
-      most = std::max(most, ++now);
-    } else if (!half_done.emplace(timed.slot.chunk, timed.slot.micro_batch).second) {
-      --now;  // both gradients of this chunk and micro-batch are done
-    }
-  }
-  return most;
-}
-
 PipelineTimeline run_schedule(const ScheduleOrder& order, std::span<const StageSlots> stages, std::int64_t micro_batches,
                               int chunks) {
   return ScheduleRun(order, stages, micro_batches, chunks * order.chunks).run();
-}
-
-std::vector<std::string> drawn(const PipelineTimeline& timeline) {
-  constexpr std::array<std::string_view, 2> letters{"FBW", "fbw"};
-  std::vector<std::string> lines;
-  for (const std::vector<TimedSlot>& stage : timeline.stages) {
-    std::string& line = lines.emplace_back();
-    for (const TimedSlot& timed : stage) {
-      if (!line.empty()) line += ' ';
-      line += letters[timed.slot.chunk == 0 ? 0 : 1][static_cast<std::size_t>(timed.slot.pass)];
-      line += std::to_string(timed.slot.micro_batch + 1);
-    }
-  }
-  return lines;
-}
-
-Seconds uniform_length(std::span<const StageSlots> stages, std::int64_t micro_batches) {
-  Seconds all{}, longest{}, on{}, back{};
-  for (const StageSlots& stage : stages) {
-    const Seconds time = stage.forward + stage.input_gradient + stage.weight_gradient;
-    all += time;
-    longest = max(longest, time);
-  }
-  for (std::size_t i = 0; i + 1 < stages.size(); ++i) {
-    on = max(on, stages[i].to_next);
-    back = max(back, stages[i + 1].to_previous);
-  }
-  const double others = static_cast<double>(micro_batches) - 1.0;
-  const double hops =
-      stages.size() > 1 ? static_cast<double>(stages.size()) + static_cast<double>(micro_batches) - 2.0 : 0.0;
-  return all + longest * others + (on + back) * hops;
 }
 
 }  // namespace ddl

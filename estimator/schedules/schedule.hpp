@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -110,14 +109,6 @@ struct PipelineTimeline {
   std::vector<std::vector<TimedSlot>> stages;
   /// Returns the time from the start of the first slot to the end of the last slot and of its transfer, in seconds.
   [[nodiscard]] Seconds length() const;
-  /// Returns the time between the start and the end of the step in which the stage neither computes nor sends.
-  [[nodiscard]] Seconds bubble(int stage) const;
-  /// Returns the longest time that any stage takes from the start of its first slot to the end of its last slot. Steps
-  /// follow each other at this interval if no stage waits for other stages before it updates its weights [Qi24, section 4].
-  [[nodiscard]] Seconds longest_stage() const;
-  /// Returns the largest number of micro-batches that are in flight on a stage, counted separately in each model chunk. A
-  /// micro-batch is in flight from the start of its forward until both gradients are computed.
-  [[nodiscard]] std::int64_t most_in_flight(int stage) const;
 };
 
 /// Runs the slots of all stages as early as their order and dependencies allow. A forward waits for the activations of the
@@ -126,13 +117,5 @@ struct PipelineTimeline {
 /// interleaved schedule. Throws Error if an order makes two stages wait for each other.
 [[nodiscard]] PipelineTimeline run_schedule(const ScheduleOrder& order, std::span<const StageSlots> stages,
                                             std::int64_t micro_batches, int chunks = 1);
-/// Returns the slots of each stage as a line for display. `F1` is the forward of the first micro-batch, `B1` the gradient of
-/// its input, and `W1` the gradient of its weights. Small letters denote the second model chunk.
-[[nodiscard]] std::vector<std::string> drawn(const PipelineTimeline& timeline);
-
-/// Returns the length of the timeline by a closed form. The first micro-batch passes all stages, the others follow at the
-/// pace of the longest stage, and transfers take 2(p+S−2) hops [ParaDL, Table III; Nar21]. If all stages are equal, the
-/// closed form equals the length with GPipe. If, in addition, transfers take no time, it also equals the length with 1F1B.
-[[nodiscard]] Seconds uniform_length(std::span<const StageSlots> stages, std::int64_t micro_batches);
 
 }  // namespace ddl

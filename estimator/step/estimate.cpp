@@ -203,7 +203,7 @@ void Estimator::complete(Estimate& result) const {
   result.hidden_exchange = Seconds(timing.hidden_exchange);
   result.hidden_input = Seconds(timing.hidden_input);
   result.gradient_algorithm = updates.stages[static_cast<std::size_t>(timing.critical.gradient_exchange)].exchange.algorithm;
-  const StageMemories::Fullest& fullest = this->fullest(plan);
+  const StageMemories::PeakStage& fullest = this->fullest(plan);
   result.memory = fullest.memory;
   result.critical.memory = fullest.stage;
 
@@ -264,7 +264,7 @@ void add_reserved(const Estimator& estimator, Estimate& estimate) {
   // The model of the allocator does not include host memory.
   const Job& job = estimator.job();
   if (job.assumptions.memory_reuse || estimate.time.step_time().value() <= 0 || estimate.plan.offload_activations) return;
-  StageMemories::Fullest& known = estimator.fullest(estimate.plan);
+  StageMemories::PeakStage& known = estimator.fullest(estimate.plan);
   if (!known.has_reserved) {
     TimelineOptions options;
     options.details = false;

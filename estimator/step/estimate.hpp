@@ -63,7 +63,7 @@ struct Estimate {
 /// estimator returns are valid until the next call with a different plan. Not thread-safe.
 class Estimator {
  public:
-  /// Keeps a copy of the job. The parts of the job belong to its creator, or to the job itself (Job::with_machine).
+  /// Keeps a copy of the job. The parts of the job belong to its creator, or to the job itself (Job::with_coefficients).
   explicit Estimator(Job job);
 
   /// Returns time, memory and limits of a plan. A plan that violates a limit of shape has no time.
@@ -78,7 +78,7 @@ class Estimator {
   [[nodiscard]] Seconds step_time(const Plan& plan) const { return Seconds(steps_.timing(plan).step_time()); }
   /// Returns only the memory of the stage with most memory. The shape of the plan must be possible.
   [[nodiscard]] const MemoryBreakdown& memory(const Plan& plan) const { return fullest(plan).memory; }
-  [[nodiscard]] StageMemories::Fullest& fullest(const Plan& plan) const { return memories_.fullest(plan, stages(plan)); }
+  [[nodiscard]] StageMemories::PeakStage& fullest(const Plan& plan) const { return memories_.fullest(plan, stages(plan)); }
   [[nodiscard]] const std::vector<int>& stages(const Plan& plan) const { return steps_.stages(plan); }
   [[nodiscard]] StageOf stage(const Plan& plan, int number) const { return memories_.stage(plan, stages(plan), number); }
 

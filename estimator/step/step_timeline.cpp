@@ -19,15 +19,12 @@ struct PassTimes {
   [[nodiscard]] Seconds all() const { return kernels + waiting + exchanges; }
 };
 
-struct StagePasses {
-  std::array<PassTimes, 3> passes;  ///< times of each SlotPass
-  PassTimes& of(SlotPass pass) { return passes[static_cast<std::size_t>(pass)]; }
-};
+using StagePasses = EnumArray<SlotPass, PassTimes>;
 
 void add_task(StagePasses& stage, const Task& task, Seconds time, bool is_of_weights) {
-  PassTimes& pass = stage.of(!task.backward  ? SlotPass::forward
-                             : is_of_weights ? SlotPass::weight_gradient
-                                             : SlotPass::input_gradient);
+  PassTimes& pass = stage[!task.backward  ? SlotPass::forward
+                          : is_of_weights ? SlotPass::weight_gradient
+                                          : SlotPass::input_gradient];
   switch (task.part) {
     case Part::forward:
     case Part::backward:
@@ -52,8 +49,8 @@ std::vector<StagePasses> passes_of(const Step& step, const Timing<double>& timin
     add_task(stages[static_cast<std::size_t>(task.stage)], task, task.exposed(), is_of_weights);
   }
   for (std::size_t i = 0; i < stages.size(); ++i) {
-    stages[i].of(SlotPass::forward).waiting += Seconds(timing.stages[i].idle_forward);
-    stages[i].of(SlotPass::input_gradient).waiting += Seconds(timing.stages[i].idle_backward);
+    stages[i][SlotPass::forward].waiting += Seconds(timing.stages[i].idle_forward);
+    stages[i][SlotPass::input_gradient].waiting += Seconds(timing.stages[i].idle_backward);
   }
   if (step.in_slots) {
     // All stages take as long as the longest stages, and only exchanges of the longest stages are included.
@@ -61,7 +58,7 @@ std::vector<StagePasses> passes_of(const Step& step, const Timing<double>& timin
     const auto at = [&](int stage) -> StagePasses& { return stages[static_cast<std::size_t>(stage)]; };
     StagePasses longest = at(critical.time);
     for (const SlotPass pass : {SlotPass::forward, SlotPass::input_gradient, SlotPass::weight_gradient}) {
-      longest.of(pass).kernels = at(pass == SlotPass::forward ? critical.forward : critical.backward).of(pass).kernels;
+      longest[pass].kernels = at(pass == SlotPass::forward ? critical.forward : critical.backward)[pass].kernels;
     }
     std::fill(stages.begin(), stages.end(), longest);
   }
@@ -132,8 +129,8 @@ std::optional<StepTimeline> step_timeline(const Step& step, const Timing<double>
   const Seconds hop = step.stages > 1 ? Seconds(timing[Part::pipeline]) / step.hops() : Seconds{};
   std::vector<StageSlots> times;
   for (StagePasses stage : stages) {
-    times.push_back({stage.of(SlotPass::forward).all() * part, stage.of(SlotPass::input_gradient).all() * part,
-                     stage.of(SlotPass::weight_gradient).all() * part, hop, hop});
+    times.push_back({stage[SlotPass::forward].all() * part, stage[SlotPass::input_gradient].all() * part,
+                     stage[SlotPass::weight_gradient].all() * part, hop, hop});
   }
   const int virtual_stages = step.stages == 1 ? 1 : plan.virtual_stages;
   const PipelineTimeline schedule = run_schedule(order, times, plan.micro_batches, virtual_stages);
@@ -150,7 +147,7 @@ std::optional<StepTimeline> step_timeline(const Step& step, const Timing<double>
   for (const std::vector<TimedSlot>& stage : schedule.stages) {
     for (const TimedSlot& timed : stage) {
       const Slot& slot = timed.slot;
-      const PassTimes& pass = stages[static_cast<std::size_t>(slot.stage)].passes[static_cast<std::size_t>(slot.pass)];
+      const PassTimes& pass = stages[static_cast<std::size_t>(slot.stage)][slot.pass];
       const StepWork kernels = slot.pass == SlotPass::forward          ? StepWork::forward
                                : slot.pass == SlotPass::input_gradient ? StepWork::backward
                                                                        : StepWork::weight_gradient;

@@ -35,8 +35,8 @@ bool reads_experts(const ShardContext& context) {
 void expert_shard(const ShardContext& context, LayerShard& shard) {
   const std::int64_t parts = expert_parts(context.plan);
   if (parts == 1) return;
-  const bool deals = context.plan.whole_experts && context.plan.mesh[Axis::tensor] > 1;
-  const Family axes = family_bit(Axis::expert) | (deals ? family_bit(Axis::tensor) : 0U);
+  const bool distributes = context.plan.whole_experts && context.plan.mesh[Axis::tensor] > 1;
+  const Family axes = family_bit(Axis::expert) | (distributes ? family_bit(Axis::tensor) : 0U);
   // `narrow`: the phase whose exchange goes to the experts.
   const auto trade = [&](const TensorShape& copies, const TensorShape& tokens, Phase narrow) {
     const auto items = static_cast<double>(copies.items());

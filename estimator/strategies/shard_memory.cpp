@@ -24,7 +24,7 @@ KeptForm kept_form(const Plan& plan, const Assumptions& assumptions) {
   if (assumptions.recomputes_elementwise && !assumptions.memory_reuse) return KeptForm::compiled;
   if (assumptions.memory_reuse || !is_mixed(plan.precision)) return KeptForm::computed;
   if (is_narrow(plan.precision)) return assumptions.fp8_activation_inputs ? KeptForm::stored : KeptForm::narrow;
-  // Software that fuses additions behind dropout also has a kernel for gated activations.
+  // Software that fuses additions after dropout also has a kernel for gated activations.
   const bool fuses = assumptions.fusing == Fusing::residuals || assumptions.fusing == Fusing::all;
   return fuses ? KeptForm::fused : KeptForm::computed;
 }

@@ -255,10 +255,10 @@ class ItemReader {
     }
     if (!value->is_scalar()) value->fail(fmt::format("expected attributes of {}, found {}", word, value->kind()));
     if (item.operation->main_attribute.empty()) {
-      value->fail(fmt::format("{} does not take a value alone", word),
-                  item.operation->attributes.empty() ? ""
-                                                     : fmt::format("write its attributes in braces: '{}: {{{}: ...}}'", word,
-                                                                   item.operation->attributes.front()));
+      if (item.operation->attributes.empty()) value->fail(fmt::format("{} has no attributes", word));
+      value->fail(
+          fmt::format("{} needs the names of its attributes", word),
+          fmt::format("write its attributes in braces: '{}: {{{}: ...}}'", word, item.operation->attributes.front()));
     }
     check_value(*value, parameters_);
   }

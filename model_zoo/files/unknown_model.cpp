@@ -112,7 +112,7 @@ struct NameNumbers {
   std::optional<double> size;     ///< parameters: the 7e9
 };
 
-/// Reads the numbers of a name. A number with a `b` or an `m` behind it is a size; the first other number is a version.
+/// Reads the numbers of a name. A number with a `b` or an `m` after it is a size; the first other number is a version.
 NameNumbers numbers_of(std::string_view name) {
   NameNumbers numbers;
   const std::string text = lower_case(name);
@@ -136,7 +136,7 @@ NameNumbers numbers_of(std::string_view name) {
   return numbers;
 }
 
-/// Returns the words of a name behind its stem, such as the `small` of `mistral-small-4`. A single letter is not a word.
+/// Returns the words of a name after its stem, such as the `small` of `mistral-small-4`. A single letter is not a word.
 std::vector<std::string> words_behind_stem(std::string_view name) {
   std::vector<std::string> words{std::string()};
   for (const char c : lower_case(name).substr(stem_of(name).size())) {
@@ -232,7 +232,7 @@ std::optional<HeadOfTag> architecture_of(std::string_view name) {
   const std::string_view architecture =
       has_ending ? name.substr(0, name.size() - ending->ending.size()) : name.substr(0, name.find('.'));
   if (architecture.size() == name.size() || architecture.empty()) return std::nullopt;
-  // A digit behind the dot continues a version: `DeepSeek-V3.2` has no tag.
+  // A digit after the dot continues a version: `DeepSeek-V3.2` has no tag.
   const std::string_view tag = name.substr(architecture.size() + 1);
   if (tag.empty() || (!has_ending && tag.front() >= '0' && tag.front() <= '9')) return std::nullopt;
   const std::string model = canonical_model_name(architecture);

@@ -360,7 +360,7 @@ class Attention final : public Operation {
       return (seen * (seen + 1) / 2 + (document - seen) * seen) * (keys / document) / real(s_.contexts);
     }
     if (skips() && s_.window > 0) {
-      // Each query attends to as many keys before as behind it, except near both ends of a document.
+      // Each query attends to as many keys before as after it, except near both ends of a document.
       const double side = std::min((real(s_.window) - 1) / 2, document - 1);
       return queries * (2 * side + 1 - side * (side + 1) / document);
     }

@@ -6,7 +6,7 @@ namespace ddl {
 namespace {
 
 enum class DropoutOf { items, samples };
-constexpr std::array<std::string_view, 2> dropout_of{"items", "samples"};
+constexpr EnumNames<DropoutOf> dropout_of{"items", "samples"};
 
 /// Sets a random share of the elements to zero, or a random share of the samples (stochastic depth, Huang et al. 2016). At
 /// rate 0, dropout computes nothing and keeps nothing.

@@ -7,7 +7,7 @@ namespace ddl {
 namespace {
 
 enum class LossKind { cross_entropy, mse, focal };
-constexpr std::array<std::string_view, 3> loss_kinds{"cross_entropy", "mse", "focal"};
+constexpr EnumNames<LossKind> loss_kinds{"cross_entropy", "mse", "focal"};
 
 /// The tensors that the operators of a focal loss read and write, without the sigmoid and its gradient: those of
 /// sigmoid_focal_loss (torchvision, torchvision/ops/focal_loss.py) and of binary_cross_entropy_with_logits (PyTorch,
@@ -22,7 +22,7 @@ class Loss final : public Operation {
 
   std::string_view type() const override { return "loss"; }
   AttributeValues attribute_values() const override {
-    AttributeValues values{{"kind", loss_kinds[static_cast<std::size_t>(kind_)]}};
+    AttributeValues values{{"kind", loss_kinds[kind_]}};
     if (soft_cap_) values.add("soft_cap", true);
     return values;
   }

@@ -8,7 +8,7 @@ namespace ddl {
 namespace {
 
 enum class NormKind { batch, layer, group, rms, instance };
-constexpr std::array<std::string_view, 5> norm_kinds{"batch", "layer", "group", "rms", "instance"};
+constexpr EnumNames<NormKind> norm_kinds{"batch", "layer", "group", "rms", "instance"};
 
 /// A normalization with a trained scale and shift for each channel. The statistics are computed over the batch and all
 /// positions of a channel (batch), over the channels of a position (layer, rms), over a group of channels and all positions
@@ -115,7 +115,7 @@ class Norm final : public Operation {
 
  private:
   [[nodiscard]] AttributeValues values_with(std::string_view groups_key, std::int64_t groups) const {
-    AttributeValues values{{"kind", norm_kinds[static_cast<std::size_t>(kind_)]}};
+    AttributeValues values{{"kind", norm_kinds[kind_]}};
     if (kind_ == NormKind::group) values.add(groups_key, groups);
     if (!scale_) values.add("scale", false);
     if (!bias_) values.add("bias", false);

@@ -279,7 +279,7 @@ class Operation {
   [[nodiscard]] virtual double key_share() const { return 0; }
   /// Returns the same operation with low-rank adapters, which are trained in place of the matrix; null if there is no
   /// matrix. `adapted`: the modules() with an adapter, by their bits; 0: one adapter for the joined matrix. `drops`: each
-  /// adapter reads the input behind a dropout of its own.
+  /// adapter reads the input after a dropout of its own.
   [[nodiscard]] virtual std::shared_ptr<const Operation> with_adapter(std::int64_t /*rank*/, unsigned /*adapted*/,
                                                                       bool /*drops*/) const {
     return nullptr;

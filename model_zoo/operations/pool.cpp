@@ -12,7 +12,7 @@ namespace ddl {
 namespace {
 
 enum class PoolKind { max, average };
-constexpr std::array<std::string_view, 2> pool_kinds{"max", "average"};
+constexpr EnumNames<PoolKind> pool_kinds{"max", "average"};
 
 /// The part of pooling that does not depend on whether the window is fixed: the traffic.
 class Pool : public Operation {
@@ -29,7 +29,7 @@ class Pool : public Operation {
  protected:
   [[nodiscard]] PoolKind kind_of() const { return kind_; }
   [[nodiscard]] AttributeValues values_with(const AttributeValues& size) const {
-    AttributeValues values{{"kind", pool_kinds[static_cast<std::size_t>(kind_)]}};
+    AttributeValues values{{"kind", pool_kinds[kind_]}};
     values.add(size);
     return values;
   }

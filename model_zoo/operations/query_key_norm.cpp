@@ -12,7 +12,7 @@ namespace {
 /// The heads that one norm covers, and the norm's scales. `head`: each head, with one scale for all
 /// heads. `each_head`: each head, with its own scale. `all_heads`: all heads together.
 enum class Span { head, each_head, all_heads };
-constexpr std::array<std::string_view, 3> spans{"head", "each_head", "all_heads"};
+constexpr EnumNames<Span> spans{"head", "each_head", "all_heads"};
 
 /// Divides each head of the queries and the keys by its root mean square, with one scale shared by all query heads, and one
 /// scale shared by all key heads [Henry et al., "Query-key normalization for transformers", EMNLP findings 2020; with
@@ -88,7 +88,7 @@ class QueryKeyNorm final : public Operation {
 
  private:
   void add_span(AttributeValues& values) const {
-    if (span_ != Span::head) values.add("of", spans[static_cast<std::size_t>(span_)]);
+    if (span_ != Span::head) values.add("of", spans[span_]);
     if (!scale_) values.add("scale", false);
     if (bias_) values.add("bias", true);
   }

@@ -8,7 +8,7 @@ namespace ddl {
 namespace {
 
 enum class ResizeKind { nearest, linear };
-constexpr std::array<std::string_view, 2> resize_kinds{"nearest", "linear"};
+constexpr EnumNames<ResizeKind> resize_kinds{"nearest", "linear"};
 
 /// Returns the same image at another size. Each position is the nearest position of the input, or a
 /// mean of the two nearest positions along each dimension, weighted by distance.
@@ -22,7 +22,7 @@ class Resize final : public Operation {
     values.add("size", AttributeSizes{size_.size, size_.rank});
     return values;
   }
-  AttributeValues lasting_values() const override { return {{"kind", resize_kinds[static_cast<std::size_t>(kind_)]}}; }
+  AttributeValues lasting_values() const override { return {{"kind", resize_kinds[kind_]}}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     TensorShape output = only_input(inputs, type());
     output.extent = size_.size;

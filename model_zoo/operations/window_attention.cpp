@@ -18,7 +18,7 @@ namespace {
 /// pairs: another layer makes a bias for each head and pair of positions, the same for all windows [Jumper et al.,
 /// "AlphaFold", Nature 596 (2021), supplement, algorithm 7].
 enum class Positions { table, perceptron, axes, pairs, none };
-constexpr auto position_names = std::to_array<std::string_view>({"table", "perceptron", "axes", "pairs", "none"});
+constexpr EnumNames<Positions> position_names{"table", "perceptron", "axes", "pairs", "none"};
 /// Hidden features of the perceptron of Swin V2.
 constexpr std::int64_t perceptron_features = 512;
 
@@ -208,8 +208,7 @@ class WindowAttention final : public Operation {
 
  private:
   void add_kind(AttributeValues& values) const {
-    if (settings_.positions != Positions::table)
-      values.add("positions", position_names[static_cast<std::size_t>(settings_.positions)]);
+    if (settings_.positions != Positions::table) values.add("positions", position_names[settings_.positions]);
     if (settings_.padded) values.add("padded", true);
   }
   /// Returns the number of additions to each score: of a bias, or of a term for each axis.

@@ -14,7 +14,7 @@
 
 namespace ddl {
 
-/// Converts a name to one word without blanks and equals signs, for the line of a step.
+/// Converts a name to one word without spaces and equals signs, for the line of a step.
 [[nodiscard]] std::string one_word(std::string text);
 
 /// A part of a training step.

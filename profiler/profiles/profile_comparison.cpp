@@ -14,7 +14,7 @@
 namespace ddl {
 namespace {
 
-/// The words of a problem's line. Its values have no blanks.
+/// The words of a problem's line. Its values have no spaces.
 std::vector<std::string_view> words_of(std::string_view line) {
   std::vector<std::string_view> words;
   while (!line.empty()) {

@@ -40,7 +40,7 @@ std::string yaml_text(std::string_view text) {
   std::string quoted = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') quoted += '\\';
-    // Control characters are replaced by blanks, because the parser refuses them, and names do not need them.
+    // Control characters are replaced by spaces, because the parser refuses them, and names do not need them.
     quoted += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
   }
   return quoted + '"';

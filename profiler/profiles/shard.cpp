@@ -52,10 +52,10 @@ struct Piece {
 
 std::vector<Piece> pieces_of(const ProfilePlan& plan) {
   std::vector<Piece> pieces;
-  std::unordered_set<std::string_view> dealt;
+  std::unordered_set<std::string_view> assigned;
   for (std::size_t item = 0; item < plan.problems.size(); ++item) {
     // Lines that occur several times are one row of a profile.
-    if (dealt.insert(plan.problems[item].line).second)
+    if (assigned.insert(plan.problems[item].line).second)
       pieces.push_back({item, 1, {false, expected_cost(plan.problems[item].line)}});
   }
   for (std::size_t step = 0; step < plan.sequences.size(); ++step) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Runs many processes of ddl-oracle, one after the other and at once: load.py PROGRAM [--runs N] [--beside N]
+"""Runs many processes of ddl-oracle, one after the other and at once: load.py PROGRAM [--runs N] [--concurrent N]
 
-Runs `check` and `recommend` N times in turn, one after the other, then `--beside` of them at once. Each must end with the exit
+Runs `check` and `recommend` N times in turn, one after the other, then `--concurrent` of them at once. Each must end with the exit
 code and the output of the first. Prints the runs, those that differ, the median and longest wall time, and the most memory of one
 process. Exit code 1 if any run differs, 2 if the program cannot be run.
 """
@@ -32,7 +32,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("program")
     parser.add_argument("--runs", type=int, default=10_000, help="of each command, one after the other")
-    parser.add_argument("--beside", type=int, default=64, help="at once")
+    parser.add_argument("--concurrent", type=int, default=64, help="at once")
     asked = parser.parse_args()
     program = os.path.realpath(asked.program)
     if not os.access(program, os.X_OK):
@@ -58,14 +58,14 @@ def main():
                 times.append(time.monotonic() - begin)
                 most = max(most, memory)
                 differ += (code, output) != first[:2]
-            beside = 0
-            for code, output, memory in [ended(process) for process in [start(name) for _ in range(asked.beside)]]:
+            concurrent = 0
+            for code, output, memory in [ended(process) for process in [start(name) for _ in range(asked.concurrent)]]:
                 most = max(most, memory)
-                beside += (code, output) != first[:2]
-            differ += beside
+                concurrent += (code, output) != first[:2]
+            differ += concurrent
             print(
                 f"{name}: exit {first[0]}, {asked.runs} runs in a row, median {statistics.median(times) * 1e3:.1f} ms, "
-                f"longest {max(times) * 1e3:.0f} ms; {asked.beside} at once; most memory {most:.0f} MiB; {differ} differ so far",
+                f"longest {max(times) * 1e3:.0f} ms; {asked.concurrent} at once; most memory {most:.0f} MiB; {differ} differ so far",
                 flush=True,
             )
         print(f"{differ} runs differ")

@@ -23,14 +23,14 @@ CUT_TABLES = """[...document.querySelectorAll(".scroll:has(> table)")]
     [...each.querySelectorAll("th")].map((head) => head.textContent).join(", ").slice(0, 80))"""
 # The folder for screenshots, for manual inspection.
 PICTURES = os.environ.get("DDL_PICTURES")
-# Simulations of colour blindness in linear RGB [Machado, Oliveira and Fernandes, IEEE TVCG 15(6), 2009, severity 1].
+# Simulations of color blindness in linear RGB [Machado, Oliveira and Fernandes, IEEE TVCG 15(6), 2009, severity 1].
 SIGHTS = {
     "normal": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
     "protanopia": ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)),
     "deuteranopia": ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.011820, 0.042940, 0.968881)),
     "tritanopia": ((1.255528, -0.076749, -0.178779), (-0.078411, 0.930809, 0.147602), (0.004733, 0.691367, 0.303900)),
 }
-# The least distance of two colours of a chart in CIELAB. A distance of 2.3 is just noticeable.
+# The least distance of two colors of a chart in CIELAB. A distance of 2.3 is just noticeable.
 LEAST_DISTANCE = 10
 
 
@@ -40,7 +40,7 @@ def linear(color):
 
 
 def lab(color, sight):
-    """Returns a colour in CIELAB as a person with this sight sees it."""
+    """Returns a color in CIELAB as a person with this sight sees it."""
     r, g, b = (min(1, max(0, sum(weight * part for weight, part in zip(row, linear(color))))) for row in sight)
     curve = lambda share: share ** (1 / 3) if share > 0.008856 else 7.787 * share + 16 / 116
     x = curve((0.4124 * r + 0.3576 * g + 0.1805 * b) / 0.95047)
@@ -50,7 +50,7 @@ def lab(color, sight):
 
 
 def alike_colours(style):
-    """Returns the pairs of chart colours that some reader may confuse."""
+    """Returns the pairs of chart colors that some reader may confuse."""
     found = []
     for theme in re.findall(r":root \{(.*?)\}", style, re.DOTALL)[:2]:
         tones = dict(re.findall(r"--(t\d+): (#[0-9a-f]{6})", theme))

@@ -625,11 +625,11 @@ TEST_CASE("plans on one device, and the closed forms, ignore factors fitted to r
     const OwnedJob plain(model, three_levels(), Assumptions{}, 1e4);
     Coefficients coefficients;
     coefficients.learned = anything_learned(5);
-    const OwnedJob taught(model, three_levels(), Assumptions{}, 1e4, std::nullopt, Precision::fp32, Optimizer::momentum,
+    const OwnedJob fitted(model, three_levels(), Assumptions{}, 1e4, std::nullopt, Precision::fp32, Optimizer::momentum,
                           coefficients);
     Plan plan;
     plan.global_batch = 8;
-    CHECK(Estimator(plain.job).estimate(plan).time.step_time() == Estimator(taught.job).estimate(plan).time.step_time());
+    CHECK(Estimator(plain.job).estimate(plan).time.step_time() == Estimator(fitted.job).estimate(plan).time.step_time());
     const OwnedJob ideal(model, three_levels(), ideal_assumptions(), 1e4);
     const OwnedJob ideal_taught(model, three_levels(), ideal_assumptions(), 1e4, std::nullopt, Precision::fp32,
                                 Optimizer::momentum, coefficients);

@@ -58,7 +58,7 @@ using Texts = std::vector<std::string>;
 
 inline Texts exchanges_of(const Estimator& estimator, const Plan& plan, int layer) {
   Texts texts;
-  for (const Exchange& exchange : estimator.tables().costs(plan).shard(layer).exchanges) {
+  for (const Exchange& exchange : estimator.tables().costs(plan).detail(layer, false).shard.exchanges) {
     if (exchange.phase == Phase::gradient || exchange.purpose == Purpose::pipeline) continue;
     texts.push_back(fmt::format("{} {} of {} among {}", exchange.phase == Phase::forward ? "forward" : "backward",
                                 to_string(exchange.operation), exchange.items, family_name(exchange.axes)));

@@ -12,7 +12,7 @@
 
 namespace ddl {
 
-/// The lines of saved outputs, each without blanks and frames of tables at its ends.
+/// The lines of saved outputs, each without spaces and frames of tables at its ends.
 using ToolLines = std::vector<std::string_view>;
 /// Devices one by one: name and memory in MiB.
 using ListedGpus = std::vector<std::pair<std::string, std::optional<std::int64_t>>>;
@@ -48,7 +48,7 @@ class GpuList {
   bool is_over_ = false;
 };
 
-/// The text after `key`, blanks and a colon, if the line starts so.
+/// The text after `key`, spaces and a colon, if the line starts so.
 [[nodiscard]] std::string_view after_key(std::string_view line, std::string_view key);
 /// Whether a word is the address of a device on the PCI bus: `00000000:01:00.0`.
 [[nodiscard]] bool is_bus_address(std::string_view word);

@@ -34,7 +34,7 @@ std::optional<DetectedGpus> gpus_of_query(const ToolLines& lines) {
   return list.gpus();
 }
 
-/// The text of an element that stands in one line, `<product_name>NVIDIA L4</product_name>`; empty for other lines.
+/// The text of an element in one line, `<product_name>NVIDIA L4</product_name>`; empty for other lines.
 std::string_view element(std::string_view line, std::string_view name) {
   if (!line.starts_with('<') || !line.substr(1).starts_with(name) || !line.substr(1 + name.size()).starts_with('>'))
     return {};

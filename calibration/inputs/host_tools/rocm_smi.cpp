@@ -15,7 +15,7 @@ std::string_view series_name(std::string_view name) {
   return has_brackets ? name.substr(open + 1, close - open - 1) : name;
 }
 
-/// The device whose PCI number stands in a row: `0  2  0x74a1,  28851`, or `[0x74a1 : 0x00]`; empty if there is none.
+/// The device whose PCI number is in a row: `0  2  0x74a1,  28851`, or `[0x74a1 : 0x00]`; empty if there is none.
 std::string_view device_in_row(std::string_view line) {
   for (std::string_view word : words_in(line)) {
     if (word.starts_with('[')) word.remove_prefix(1);

@@ -27,11 +27,11 @@ struct BenchmarkLine {
   std::size_t number = 0;  ///< counted from 1
   bool ended = true;       ///< whether the line ends in a line break; the last line may lack one
 
-  /// The words of the line, which blanks separate.
+  /// The words of the line, which spaces separate.
   [[nodiscard]] std::vector<BenchmarkWord> words() const;
-  /// The names of columns in a header, which two or more blanks separate. One blank is part of a name.
+  /// The names of columns in a header, which two or more spaces separate. One space is part of a name.
   [[nodiscard]] std::vector<std::string_view> columns() const;
-  /// The texts between separators, without blanks around them.
+  /// The texts between separators, without spaces around them.
   [[nodiscard]] std::vector<BenchmarkWord> cells(char separator) const;
   /// The words after the '#' of a comment, if the line starts with one.
   [[nodiscard]] std::vector<BenchmarkWord> words_of_comment() const;

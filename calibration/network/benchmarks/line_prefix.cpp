@@ -199,7 +199,7 @@ std::size_t LinePrefixes::length(std::string_view line) const {
       if (shape[i] == '0') {
         end = end_of(line, digits, at);
       } else if (shape[i] == ' ') {
-        // Blanks after the prefix belong to the benchmark, which aligns its columns.
+        // Spaces after the prefix belong to the benchmark, which aligns its columns.
         end = is_last
                   ? std::min(at + (at < line.size() && gaps.find(line[at]) != std::string_view::npos ? 1U : 0U), line.size())
                   : end_of(line, gaps, at);

@@ -43,7 +43,7 @@ std::string with_pair_contention(const std::string& file, std::span<const Measur
       warnings.push_back(fmt::format("{}: the contention of {} pairs is not written: {}", one.file, one.pairs,
                                      !one.slowdown ? "give the output with one pair, too"
                                      : !one.level  ? "give nodes="
-                                                   : "only that between nodes is used"));
+                                                   : "only contention between nodes is used"));
       continue;
     }
     points.push_back({.groups = one.pairs, .slowdown = *one.slowdown});

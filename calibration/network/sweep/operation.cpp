@@ -8,7 +8,7 @@ namespace {
 
 // Operations in the order of the enumeration. Titles and size conventions: mvapich.cse.ohio-state.edu/benchmarks, versions 5
 // to 7.
-constexpr std::array<SweepOperationKind, 8> kinds{{
+constexpr std::array<SweepOperationKind, enum_count<SweepOperation>()> kinds{{
     {SweepOperation::latency, "latency", "Latency", Collective::point_to_point, ExchangePattern::one_way},
     {SweepOperation::bandwidth, "bw", "Bandwidth", Collective::point_to_point, ExchangePattern::one_way},
     {SweepOperation::two_way_bandwidth, "bibw", "Bi-Directional Bandwidth", Collective::point_to_point,

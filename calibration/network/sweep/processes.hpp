@@ -35,7 +35,7 @@ class Processes {
   /// Makes all other processes end with this message. Returns false if no message can reach them;
   /// then only abort_all can end them.
   virtual bool end_others(const std::string& /*what*/, const std::string& /*hint*/) noexcept { return false; }
-  /// Ends all processes at once, whatever their state. The launcher's exit status is not zero. May not return.
+  /// Ends all processes immediately, whatever their state. The launcher's exit status is not zero. May not return.
   virtual void abort_all() noexcept = 0;
 };
 

@@ -51,7 +51,7 @@ bool is_question(std::string_view path) {
 std::pair<std::string, std::string> compared_links(const HttpRequest& request) {
   std::pair<std::string, std::string> links;
   for (const auto& [key, value] : decoded_query(request.query)) {
-    if (key != "a" && key != "b") throw Error(fmt::format("a comparison has no {}", quote(key)), "it has the links a and b");
+    if (key != "a" && key != "b") throw Error(fmt::format("a comparison has no {}", quote(key)), "its parameters are a and b, the links of two answers");
     const std::size_t mark = value.find('?');
     (key == "a" ? links.first : links.second) = mark == std::string::npos ? value : value.substr(mark + 1);
   }
@@ -83,7 +83,7 @@ std::vector<std::pair<std::string, std::string>> compared_figures(const Report& 
   return figures;
 }
 
-/// Runs `recommend` for a question. Calls `take` with the report while the objects behind the report are alive.
+/// Runs `recommend` for a question. Calls `take` with the report while the objects that the report refers to are alive.
 template <class Take>
 auto recommended(const PageQuestion& question, const Take& take) {
   CommandLine command_line("", "ddl-oracle");

@@ -25,7 +25,7 @@ struct HttpLimits {
 class HttpServer {
  public:
   struct Handlers {
-    /// Called on the clients' thread. Returns an answer that is available at once, or empty.
+    /// Called on the clients' thread. Returns an answer that is available immediately, or empty.
     std::function<std::optional<HttpAnswer>(const HttpRequest&)> at_once;
     /// Called on a thread of its own. The flag is set when the client has disconnected or the server ends; it may already
     /// be set at the call.

@@ -6,7 +6,7 @@ namespace ddl {
 namespace {
 
 constexpr double first_level_seconds = 0.25;
-/// How often a waiting question looks whether it was given up.
+/// How often a waiting question checks whether it was given up.
 constexpr std::chrono::milliseconds given_up_interval{50};
 
 }  // namespace

@@ -19,7 +19,7 @@ namespace ddl {
 /// Returns whether the value of an argument without a row is the one that is predicted: it is neutral, or it puts adapters
 /// on all matrices. `key`: as argument_key returns it.
 [[nodiscard]] bool is_as_modeled(std::string_view key, std::string_view value);
-/// Whether one of the patterns in `words`, which blanks separate, matches the value.
+/// Whether one of the patterns in `words`, which spaces separate, matches the value.
 [[nodiscard]] bool is_word_of(std::string_view words, std::string_view value);
 /// As is_word_of. If the argument of `row` takes a list, whether one of the patterns matches an item of the value.
 [[nodiscard]] bool has_word_of(std::string_view words, const ArgumentRow* row, const std::string& value);

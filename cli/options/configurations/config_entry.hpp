@@ -37,7 +37,7 @@ struct ConfigEntry {
 
 using ConfigEntries = std::vector<ConfigEntry>;
 
-// Parsers for the languages of configurations. Dots join nested keys, and blanks join items of lists. A parser throws Error
+// Parsers for the languages of configurations. Dots join nested keys, and spaces join items of lists. A parser throws Error
 // with a position in the text, if the text is not valid, or if it has more than `most_settings` arguments.
 [[nodiscard]] ConfigEntries json_settings(const std::string& text, const std::string& origin);
 [[nodiscard]] ConfigEntries yaml_settings(const std::string& text, const std::string& origin);

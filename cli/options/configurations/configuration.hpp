@@ -136,7 +136,8 @@ struct ConfigurationChanges {
   std::vector<std::string> unsaid;  ///< choices of the other plan for which the format has no argument: `tensor=2`
   Configuration changed;            ///< the configuration with the changed arguments
 };
-/// `states_batch`: whether the batch is among the changes, because the samples of a replica do not give it.
+/// Returns the arguments that differ between the plans. `states_batch`: whether the global batch is an argument of its own,
+/// and does not follow from the samples of a replica.
 [[nodiscard]] ConfigurationChanges changes_of(const Configuration& configuration, const Plan& own, const Plan& other,
                                               std::int64_t layers, bool states_batch);
 

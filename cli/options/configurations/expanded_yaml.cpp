@@ -136,7 +136,7 @@ bool parse(const std::string& text, PartsBuilder& builder) {
   std::istringstream stream(text);
   try {
     YAML::Parser parser(stream);
-    // The parser reports endless documents behind a bracket that closes nothing, so the second document ends the loop.
+    // The parser reports endless documents after a bracket that closes nothing, so the second document ends the loop.
     while (parser.HandleNextDocument(builder) && builder.root() != nullptr) {}
   } catch (const YAML::Exception&) {
     return false;
@@ -319,7 +319,7 @@ Place ExpandedNode::place() const {
   if (!is_here) return source_->place(0);  // a value of an included file
   const std::string& all = source_->text();
   std::size_t at = part_->offset;
-  // The value stands behind its anchor and its tag.
+  // The value stands after its anchor and its tag.
   while (at < all.size() && (all[at] == '&' || all[at] == '!'))
     at = std::min(all.find_first_not_of(" \t\r\n", std::min(all.find_first_of(" \t\r\n", at), all.size())), all.size());
   return source_->place(at);

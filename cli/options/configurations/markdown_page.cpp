@@ -43,7 +43,7 @@ bool is_page(std::string_view language) {
   return name == "markdown" || name == "md";
 }
 
-/// A line of at least three ` or ~, and a word behind them.
+/// A line of at least three ` or ~, and a word after them.
 struct Fence {
   std::string_view mark;  ///< empty if the line is none
   std::string_view language;

@@ -27,7 +27,7 @@ inline constexpr std::array file_fields{ConfigField::accelerate_file, ConfigFiel
 // in a container: its last steps, such as `configs/ds.json`, are searched for instead. Only files with the endings below are
 // read: an error quotes lines of a file, and the author of a script must not choose which files of this machine are quoted.
 
-/// Returns the name of a file without the words behind it, which an argument may have: `--config-file a.yaml DTYPE float16`.
+/// Returns the name of a file without the words after it, which an argument may have: `--config-file a.yaml DTYPE float16`.
 /// A name that contains spaces is returned whole.
 [[nodiscard]] std::string first_file_in(const std::string& words);
 /// Whether a name has the ending of a script: `.sh`, `.bash`, `.env`, `.args`, or that of a job, such as `.sbatch`.

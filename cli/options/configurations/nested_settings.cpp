@@ -113,7 +113,7 @@ class NestedReader {
   ConfigEntries settings_;
 };
 
-/// Replaces comments after `//` and between `/*` and `*/` by blanks, so that positions stay as they are.
+/// Replaces comments after `//` and between `/*` and `*/` by spaces, so that positions stay as they are.
 std::string without_comments(std::string text) {
   bool in_quotes = false;
   for (std::size_t at = 0; at < text.size(); ++at) {

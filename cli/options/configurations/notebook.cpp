@@ -410,7 +410,7 @@ class NotebookReader {
       before->is_weak = before->is_weak && is_weak;
     } else if (before->is_weak == is_weak ||
                (name == "gradient_checkpointing" && (is_weak ? value : before->entry.value) == "True")) {
-      // A model that recomputes goes on to do so, whatever the trainer's argument is.
+      // A model that recomputes continues to do so, whatever the trainer's argument is.
       if (before->problem.empty())
         before->problem = fmt::format("'{}' is {} and {}", name, shown(before->entry.value), shown(value));
       before->entry.value_offset = entry.value_offset;

@@ -15,7 +15,7 @@
 namespace ddl {
 namespace {
 
-/// Returns the offset behind a text in JSON that begins at `at`, with its quotes.
+/// Returns the offset after a text in JSON that begins at `at`, with its quotes.
 std::size_t end_of_text(std::string_view json, std::size_t at) {
   for (++at; at < json.size() && json[at] != '"'; ++at) {
     if (json[at] == '\\') ++at;
@@ -98,7 +98,7 @@ void drop_commands(std::string& code) {
   }
 }
 
-/// Returns the code with blanks in place of strings and comments.
+/// Returns the code with spaces in place of strings and comments.
 std::string without_texts(std::string code) {
   for (std::size_t at = 0; at < code.size();) {
     const char quote = code[at];

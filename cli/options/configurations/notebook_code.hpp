@@ -10,7 +10,7 @@ namespace ddl {
 /// The code of a notebook's cell.
 struct CodeCell {
   std::string code;  ///< lines for the shell and for IPython itself are comments
-  std::string bare;  ///< the code, with blanks in place of strings and comments
+  std::string bare;  ///< the code, with spaces in place of strings and comments
   /// Texts that the file has letter by letter: where they begin in the code and in the file.
   std::vector<std::pair<std::size_t, std::size_t>> pieces{};
 

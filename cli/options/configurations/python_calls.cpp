@@ -23,7 +23,7 @@ bool is_one_of(const std::array<std::string_view, count>& words, std::string_vie
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// Returns the name at `at`, with the names behind dots.
+/// Returns the name at `at`, with the names after dots.
 std::string_view name_at(std::string_view text, std::size_t at) {
   std::size_t end = at;
   while (end < text.size() && goes_on_in_name(text[end])) ++end;
@@ -79,7 +79,7 @@ void add_argument(std::string_view program, std::size_t begin, std::size_t end, 
       {.name = std::string(name), .text = std::string(is_too_deep ? std::string_view("...") : text), .offset = begin});
 }
 
-/// Returns an expression without the comments before and behind it; all of it if there is one within.
+/// Returns an expression without the comments before and after it; all of it if there is one within.
 std::string_view without_comments(std::string_view expression) {
   const std::string_view text = stripped(expression.substr(end_of_gaps(expression, 0)));
   for (std::size_t i = 0; i < text.size(); i = std::max(end_of_inert(text, i), i + 1)) {
@@ -300,7 +300,7 @@ class Bindings {
   Values& values_;
   Attributes& attributes_;
   std::size_t depth_ = 0;
-  std::size_t as_depth_ = none;  ///< of the bracket behind `as`
+  std::size_t as_depth_ = none;  ///< of the bracket after `as`
   // Of the statement: its beginning, its first colon, its `in`, and its signs of assignment, all out of brackets.
   std::size_t begin_ = none, first_colon_ = none, in_ = none;
   std::vector<std::size_t> equals_;

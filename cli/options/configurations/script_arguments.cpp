@@ -270,7 +270,7 @@ class ArgumentsReader {
       }
     }
     if (all.program || prefix.empty()) return all;
-    // A copy of files may run on fewer nodes than the training. `options` is behind the launcher's name.
+    // A copy of files may run on fewer nodes than the training. `options` is after the launcher's name.
     if (!command.starts_shell && moves_files(words, options - 1)) return {.command = &command};
     end_part(words.size());
     // The program's name is unknown, so any word after the launcher may be an argument of the program.

@@ -35,7 +35,7 @@ bool has_one_of(std::string_view text, std::span<const std::string_view> words) 
 
 bool is_inner_shell(std::string_view word) { return contains(inner_shells, last_step(word)); }
 
-/// Whether a launcher, not a shell, runs the command line behind its option `-c`: `launch -n 8 -c 'python train.py …'`.
+/// Whether a launcher, not a shell, runs the command line after its option `-c`: `launch -n 8 -c 'python train.py …'`.
 bool runs_text(const std::vector<PlacedText>& words, std::size_t option) {
   if (option == 0 || option + 1 >= words.size() || words[option].text != "-c") return false;
   const std::string_view before = words[option - 1].text, text = words[option + 1].text;
@@ -118,7 +118,7 @@ bool ShellReader::assigns(ScriptRun run) {
         raw.find(".py") != std::string_view::npos) {
       perform_text(words_.part(from + 2, words_.at() - 1), run, nullptr);
     }
-    // If the value expands to several words, such as those of an array, the words are joined by blanks.
+    // If the value expands to several words, such as those of an array, the words are joined by spaces.
     PlacedText joined{.start = words_.origin(end)};
     for (std::size_t i = 0; i < list.done.size(); ++i) {
       if (i > 0) joined.add_blank(list.done[i]);
@@ -176,7 +176,7 @@ void ShellReader::read_documents(Simple& simple) {
   const std::string_view text = words_.text();
   const std::size_t here = words_.at();
   const std::size_t line = std::min(text.find('\n', here), text.size());
-  std::size_t at = line == document_line_ ? behind_documents_ : std::min(line + 1, text.size());
+  std::size_t at = line == document_line_ ? after_documents_ : std::min(line + 1, text.size());
   for (const Document& document : documents_) {
     const std::size_t from = at;
     std::size_t to = at;
@@ -193,7 +193,7 @@ void ShellReader::read_documents(Simple& simple) {
     simple.document = document.is_plain ? lines : ShellWords::expanded(state_, lines);
   }
   document_line_ = line;
-  behind_documents_ = at;
+  after_documents_ = at;
   documents_.clear();
 }
 
@@ -420,7 +420,7 @@ bool ShellReader::perform_inner_shell(const Simple& simple, ScriptRun run) {
          (!words[i - 1].text.starts_with('-') || document_named(words[i].text) != nullptr ||
           (inputs_.load && inputs_.load(words[i].text))));
     if (is_script && !(i > 0 && words[i].text.starts_with('-'))) {
-      // A script that is not at hand may start the command behind it: srun launch.sh python train.py …
+      // A script that is not at hand may start the command after it: srun launch.sh python train.py …
       const auto behind = words.begin() + static_cast<std::ptrdiff_t>(i) + 1;
       const bool wraps = std::any_of(behind, words.end(), [](const PlacedText& word) { return word.text.ends_with(".py"); });
       if (wraps && document_named(words[i].text) == nullptr && !(inputs_.load && inputs_.load(words[i].text))) return false;

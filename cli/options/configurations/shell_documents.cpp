@@ -18,7 +18,7 @@ struct Substitution {
   bool is_of_all = false;  ///< whether all occurrences in a line are replaced, instead of the first
 };
 
-/// Reads one part of a substitution, and the delimiter behind it. Returns nothing for a part with one of the characters
+/// Reads one part of a substitution, and the delimiter after it. Returns nothing for a part with one of the characters
 /// `special`, which makes it a pattern instead of a text.
 std::optional<PlacedText> literal_part(const PlacedText& program, std::size_t& at, char delimiter,
                                        std::string_view special) {
@@ -100,7 +100,7 @@ std::string settled(const PlacedText& text) {
     }
     std::size_t end = at;
     while (end < text.text.size() && is_uncertain(end)) ++end;
-    // The value begins behind a colon or a comma, or it is in quotes.
+    // The value begins after a colon or a comma, or it is in quotes.
     const std::size_t last = all.find_last_not_of(" \t");
     const char before = last == std::string::npos ? '\n' : all[last],
                behind = end < text.text.size() ? text.text[end] : '\n';

@@ -28,7 +28,7 @@ void ShellReader::skip_space() {
     words_.skip_blanks();
     const char c = words_.here();
     if (c == '\n' || (c == ';' && !words_.stands(";;")) || (c == '&' && !words_.stands("&&"))) {
-      words_.go_to(words_.at() == document_line_ ? behind_documents_ : words_.at() + 1);
+      words_.go_to(words_.at() == document_line_ ? after_documents_ : words_.at() + 1);
     } else if (c == '#' &&
                std::ranges::none_of(directive_marks, [&](std::string_view mark) { return words_.stands(mark); })) {
       words_.skip_line();

@@ -90,8 +90,8 @@ class ShellReader {
     bool is_plain = false;  ///< variables in the text are not expanded
   };
   std::vector<Document> documents_;
-  /// The end of the line that last announced here-documents, and the position after these documents.
-  std::size_t document_line_ = std::string::npos, behind_documents_ = 0;
+  /// The end of the last line with here-documents (`<<`), and the position after the documents, which follow that line.
+  std::size_t document_line_ = std::string::npos, after_documents_ = 0;
   /// The output of the last command, and that of the command before the pipe; unset if unknown.
   std::optional<PlacedText> written_, input_;
   int nesting_ = 0;

@@ -42,7 +42,7 @@ struct PlacedText {
     origins.push_back(origin);
   }
   void add(const PlacedText& other);
-  /// Appends a blank before another word. The blank separates words, even if the other word is unknown.
+  /// Appends a space before another word. The space separates words, even if the other word is unknown.
   void add_blank(const PlacedText& before) {
     ByteOrigin origin = before.origin();
     if (origin.certainty == Certainty::outside) origin.certainty = Certainty::known;
@@ -54,7 +54,7 @@ struct PlacedText {
 
 /// Returns the text of a whole file with the position of each byte. `file`: index in ShellScript::sources.
 [[nodiscard]] PlacedText placed_text(const std::string& text, std::uint8_t file);
-/// Splits a text at blanks and line ends.
+/// Splits a text at spaces and line ends.
 [[nodiscard]] std::vector<PlacedText> split_words(const PlacedText& text);
 
 /// Classes of characters in shell scripts.

@@ -82,7 +82,7 @@ void ShellWords::put_text(ShellWordList& words, const PlacedText& text, bool spl
   if (!splits) begin(words, text.origin());
   for (std::size_t i = 0; i < text.text.size(); ++i) {
     const char c = text.text[i];
-    // Unknown text, such as `$NAME`, is not split into words at its blanks.
+    // Unknown text, such as `$NAME`, is not split into words at its spaces.
     if (splits && (is_shell_blank(c) || c == '\n') && text.origins[i].certainty != Certainty::outside) {
       words.end();
     } else {

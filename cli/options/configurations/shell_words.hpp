@@ -64,11 +64,11 @@ class ShellWords {
   /// Switches the expansion of variables on or off. Expansion is off in commands that do not run.
   void expand(bool expands) { expands_ = expands; }
 
-  /// Skips blanks, and line breaks after a backslash.
+  /// Skips spaces, and line breaks after a backslash.
   void skip_blanks();
   void skip_line();
-  /// Reads a word up to a blank or an operator. `splits`: values of variables outside of quotes are
-  /// split into words at blanks.
+  /// Reads a word up to a space or an operator. `splits`: values of variables outside of quotes are
+  /// split into words at spaces.
   void read_word(ShellWordList& words, bool splits = true);
   /// Reads the words of an array, up to the closing bracket. The current position must be just after the opening bracket.
   std::vector<PlacedText> read_array();
@@ -77,7 +77,7 @@ class ShellWords {
   /// Returns the position after the bracket that closes the bracket before `from`. Returns the end
   /// of the text if the bracket is never closed.
   [[nodiscard]] std::size_t closing(std::size_t from, char open, char close) const;
-  /// Returns the position behind the parenthesis that ends `$(…)`. Parentheses in quotes do not count.
+  /// Returns the position after the parenthesis that ends `$(…)`. Parentheses in quotes do not count.
   [[nodiscard]] std::size_t closing_command(std::size_t from) const;
 
  private:

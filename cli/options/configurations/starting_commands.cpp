@@ -13,7 +13,7 @@
 namespace ddl {
 namespace {
 
-/// Commands that start the program named behind them.
+/// Commands that start the program named after them.
 constexpr std::array<std::string_view, 16> starting_commands{"nohup",  "time",  "exec",   "sudo",    "env",     "command",
                                                              "setsid", "nice",  "ionice", "timeout", "numactl", "taskset",
                                                              "stdbuf", "conda", "uv",     "poetry"};
@@ -26,7 +26,7 @@ constexpr std::array<std::string_view, 22> silent_commands{
 constexpr std::array<std::string_view, 11> moving_commands{"rsync", "cp",  "mv",       "rm",         "mkdir",   "ls",
                                                            "cat",   "tar", "hostname", "nvidia-smi", "rocm-smi"};
 
-/// Whether the word behind an option of a starting command is the option's value: `sudo -u USER`, `conda run -n NAME`.
+/// Whether the word after an option of a starting command is the option's value: `sudo -u USER`, `conda run -n NAME`.
 bool takes_word(std::string_view command, std::string_view option) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 9> options{{{"sudo", "-u --user -g --group"},
                                                                                   {"timeout", "-s --signal -k"},

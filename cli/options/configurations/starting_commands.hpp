@@ -14,7 +14,7 @@ namespace ddl {
 /// Whether a command, such as `echo`, starts no training, whatever its arguments are.
 [[nodiscard]] bool is_silent_command(std::string_view name);
 /// Whether the launcher at index `launcher` starts a command that copies or shows something: `srun -N 2 rsync …`. Only the
-/// first word behind the launcher's options counts, because others may be arguments of a training: `--prompt cat`.
+/// first word after the launcher's options counts, because others may be arguments of a training: `--prompt cat`.
 [[nodiscard]] bool moves_files(const std::vector<PlacedText>& words, std::size_t launcher);
 
 }  // namespace ddl

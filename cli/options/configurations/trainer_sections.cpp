@@ -42,7 +42,7 @@ constexpr std::array<SectionKey, 6> model_keys{{{"name_or_path", "model_name_or_
                                                 {"id", "model_name_or_path"},
                                                 {"name", "model_name_or_path"}}};
 
-/// Whether a name, such as `lora_config` or `loraConfig`, has a word: no letter is before it, and no small letter behind it.
+/// Whether a name, such as `lora_config` or `loraConfig`, has a word: no letter is before it, and no small letter after it.
 /// A word that ends in `*` may go on: `eval*` is in `evaluation`.
 bool has_word(std::string_view name, std::string_view word) {
   const bool goes_on = word.ends_with('*');

@@ -25,7 +25,7 @@ struct Format {
 /// was answered. It is for formats that people read without seeing stderr.
 [[nodiscard]] Document errors_document(const Report& report);
 
-/// Prints a list of flat objects with equal keys as CSV, one column per key. Elements of a list are joined by blanks. Null
+/// Prints a list of flat objects with equal keys as CSV, one column per key. Elements of a list are joined by spaces. Null
 /// becomes an empty cell.
 [[nodiscard]] std::string csv_of(const nlohmann::ordered_json& objects);
 

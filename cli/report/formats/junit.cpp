@@ -18,7 +18,7 @@ std::string as_utf8(const std::string& text) {
 }
 
 /// Escapes a text for an XML attribute or element. XML 1.0 allows no control characters, not even escaped ones. An XML
-/// reader would convert line breaks in an attribute to blanks, so they are escaped.
+/// reader would convert line breaks in an attribute to spaces, so they are escaped.
 std::string xml(const std::string& text) {
   constexpr std::string_view special = "&<>\"\n\t";
   constexpr std::array<std::string_view, 6> written{"&amp;", "&lt;", "&gt;", "&quot;", "&#10;", "&#9;"};

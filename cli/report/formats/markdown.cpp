@@ -64,7 +64,7 @@ class MarkdownWriter {
     for (const Span& span : line.spans) {
       const std::string text(trimmed(span.text));
       if (text.empty()) continue;
-      // Blanks stay outside of the emphasis, because emphasis must begin and end at a letter.
+      // Spaces stay outside of the emphasis, because emphasis must begin and end at a letter.
       const std::size_t before = span.text.find_first_not_of(' ');
       const std::size_t behind = span.text.size() - 1 - span.text.find_last_not_of(' ');
       const std::string written = markdown_text(text, begins);

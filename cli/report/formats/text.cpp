@@ -208,7 +208,7 @@ class TextWriter {
       column += display_width(text);
     };
     out_.append(indent, ' ');
-    // A word may consist of pieces from several spans. The blank before a word belongs to the span in which the word begins.
+    // A word may consist of pieces from several spans. The space before a word belongs to the span in which the word begins.
     std::vector<Span> word;
     bool blank = false, blank_is_strong = false;
     const auto end_word = [&] {

@@ -71,10 +71,7 @@ class Network {
 [[nodiscard]] std::shared_ptr<const Network> make_network(const Machine& machine);
 
 // Each of the following networks is defined in its own file.
-//
-// Returns a fat tree with every link, for analyzing flows one by one. A level with a fraction of a
-// link per unit has bundles.
-[[nodiscard]] std::shared_ptr<const Network> fat_tree_network(const Machine& machine);
+
 /// Returns a rail-optimised network: rail r of every node leads to switch r of its unit, and
 /// switches r of all units lead to spine r.
 [[nodiscard]] std::shared_ptr<const Network> rail_optimised_network(const Machine& machine);

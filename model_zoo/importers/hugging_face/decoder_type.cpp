@@ -229,8 +229,8 @@ FamilyModel general(const DecoderType& type, const Decoder& decoder) {
                      : type.parts.norms == DecoderNorms::behind ? "behind"
                                                                 : "both");
   model.set_flag("parallel", decoder.parallel);
-  static constexpr std::array<std::string_view, 4> norms{"no", "head", "each_head", "all_heads"};
-  model.set("query_key_norm", norms[static_cast<std::size_t>(decoder.query_key_norm)]);
+  static constexpr EnumNames<DecoderQueryKeyNorm> norms{"no", "head", "each_head", "all_heads"};
+  model.set("query_key_norm", norms[decoder.query_key_norm]);
   model.set_flag("gated", type.parts.is_gated);
   if (type.parts.has_output_gate) model.set_flag("output_gate", true);
   model.set_flag("qkv_bias", decoder.qkv_bias);

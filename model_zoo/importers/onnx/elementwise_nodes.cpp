@@ -42,8 +42,8 @@ Function made(std::optional<Function> function) {
 
 /// Returns the constant function for a value with a single number; null if the number is not known. A tensor of equal
 /// numbers is not a constant, because it may be a trained tensor with its initial values.
-std::optional<Function> number_in(const Value& value, const std::vector<std::int64_t>& beside) {
-  if (value.is_network() || !value.shape || value.shape->size() > beside.size()) return std::nullopt;
+std::optional<Function> number_in(const Value& value, const std::vector<std::int64_t>& other) {
+  if (value.is_network() || !value.shape || value.shape->size() > other.size()) return std::nullopt;
   for (const std::int64_t size : *value.shape) {
     if (size != 1) return std::nullopt;
   }

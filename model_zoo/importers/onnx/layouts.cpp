@@ -195,9 +195,9 @@ View Translation::shuffled(const onnx::NodeProto& node, const View& view) {
   const TensorShape shape = network_.shape(view.tensor);
   if (view.dimensions.size() < 2 || shape.rank == 0 || shape.sequence || !sees_all(view, shape)) return view;
   const Dimension& mixed = view.dimensions[1];
-  const bool deals = mixed.size() == 2 && mixed[0].axis == channels && mixed[1].axis == channels && mixed[0].stride == 1 &&
-                     mixed[1].stride == mixed[0].size && mixed[0].size * mixed[1].size == shape.channels;
-  if (!deals) return view;
+  const bool splits = mixed.size() == 2 && mixed[0].axis == channels && mixed[1].axis == channels && mixed[0].stride == 1 &&
+                      mixed[1].stride == mixed[0].size && mixed[0].size * mixed[1].size == shape.channels;
+  if (!splits) return view;
   NetworkLayer layer{.operation = "channel_shuffle",
                      .attributes = {{"groups", fmt::to_string(mixed[1].size)}},
                      .inputs = {view.tensor},

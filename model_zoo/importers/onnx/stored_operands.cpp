@@ -42,13 +42,13 @@ bool add_stored(Translation& translation, const onnx::NodeProto& node, int index
     view = translation.with_tokens(view);
   }
   const TensorShape shape = network.shape(view.tensor);
-  std::vector<std::int64_t> beside(rank - stored.shape->size(), 1);
-  beside.insert(beside.end(), stored.shape->begin(), stored.shape->end());
+  std::vector<std::int64_t> extended(rank - stored.shape->size(), 1);
+  extended.insert(extended.end(), stored.shape->begin(), stored.shape->end());
   bool all_channels = false;
   bool positions = false;
   for (std::size_t d = 0; d < rank; ++d) {
-    if (beside[d] == 1) continue;
-    if (beside[d] != sizes[d]) return false;
+    if (extended[d] == 1) continue;
+    if (extended[d] != sizes[d]) return false;
     const bool is_channels = is_whole(view, d, channels, shape);
     if (!is_channels && !is_whole(view, d, first_position, shape)) return false;
     (is_channels ? all_channels : positions) = true;

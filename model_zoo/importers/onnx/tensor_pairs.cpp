@@ -63,10 +63,10 @@ bool is_gate(const Network& network, const View& gate, const View& view) {
 }
 
 /// Removes a repetition that only expands `value` to the sizes of the given view.
-Value unrepeated(Value value, const View& beside) {
+Value unrepeated(Value value, const View& other) {
   std::vector<Dimension>& dimensions = value.view.dimensions;
-  for (std::size_t d = 0; d < dimensions.size() && dimensions.size() == beside.dimensions.size(); ++d) {
-    const bool fits = !has_axis(beside.dimensions[d], repeated) && size_of(beside.dimensions[d]) == size_of(dimensions[d]);
+  for (std::size_t d = 0; d < dimensions.size() && dimensions.size() == other.dimensions.size(); ++d) {
+    const bool fits = !has_axis(other.dimensions[d], repeated) && size_of(other.dimensions[d]) == size_of(dimensions[d]);
     if (fits && has_axis(dimensions[d], repeated) && dimensions[d].size() == 1) dimensions[d].clear();
   }
   return value;

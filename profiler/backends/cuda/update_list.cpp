@@ -104,16 +104,15 @@ std::unique_ptr<PreparedKernel> prepare_update_list(const Device& device, const 
   const auto temporary = std::make_shared<DeviceMemory>(scratch);
   const std::string name = fmt::format("own:update_{} in {} launches", to_string(problem.implementation), starts);
   const auto run = [=, &device](std::span<void* const> at) {
-    const std::array<float*, 6> of{nullptr,
-                                   static_cast<float*>(at[0]),
-                                   static_cast<float*>(at[1]),
-                                   state(at, 0),
-                                   state(at, 1),
-                                   static_cast<float*>(temporary->data())};
-    const auto tensor = [&](UpdateTensor which) { return of[static_cast<std::size_t>(which)]; };
+    const EnumArray<UpdateTensor, float*> of{nullptr,
+                                             static_cast<float*>(at[0]),
+                                             static_cast<float*>(at[1]),
+                                             state(at, 0),
+                                             state(at, 1),
+                                             static_cast<float*>(temporary->data())};
     const auto start = [&](const UpdatePass& pass, const device::ListPart& part) {
-      started(device::list_pass(device.stream, function_of(pass.function), part, tensor(pass.to), tensor(pass.a),
-                                tensor(pass.b), pass.factor));
+      started(device::list_pass(device.stream, function_of(pass.function), part, of[pass.to], of[pass.a], of[pass.b],
+                                pass.factor));
     };
     if (problem.implementation == UpdateImplementation::single) {
       // Runs all operators on a tensor, then on the next tensor.

@@ -7,15 +7,13 @@
 namespace ddl::onednn {
 namespace {
 
-/// The tensors of an update, indexed by UpdateTensor.
-using UpdateTensors = std::array<float*, 6>;
+using UpdateTensors = EnumArray<UpdateTensor, float*>;
 
 /// Runs an operator on the first `count` elements of its tensors.
 void run_pass(const UpdatePass& pass, const UpdateTensors& tensors, std::int64_t count) {
-  const auto at = [&](UpdateTensor tensor) { return tensors[static_cast<std::size_t>(tensor)]; };
-  float* const to = at(pass.to);
-  const float* const a = at(pass.a);
-  const float* const b = at(pass.b);
+  float* const to = tensors[pass.to];
+  const float* const a = tensors[pass.a];
+  const float* const b = tensors[pass.b];
   const float factor = pass.factor;
   const auto each = [&](const auto& value) {
     for (std::int64_t i = 0; i < count; ++i) to[i] = value(i);

@@ -31,12 +31,4 @@ SimulatedDevice parse_simulated_device(const std::string& text, const std::strin
   return device;
 }
 
-std::string print_simulated_device(const SimulatedDevice& device) {
-  std::string text =
-      fmt::format("peak={} bandwidth={} latency={} noise={} seed={}", print_quantity(device.peak),
-                  print_quantity(device.bandwidth), print_quantity(device.latency), device.noise, device.seed);
-  if (device.fresh_memory) text += fmt::format(" fresh_memory={}", print_quantity(*device.fresh_memory));
-  return text;
-}
-
 }  // namespace ddl

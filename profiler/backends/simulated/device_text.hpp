@@ -10,7 +10,5 @@ namespace ddl {
 /// may be in any order; missing ones keep the defaults of SimulatedDevice. `origin` is printed in errors. Throws Error that
 /// points to the wrong word, for an unknown or repeated key, a malformed quantity, or a value out of range.
 [[nodiscard]] SimulatedDevice parse_simulated_device(const std::string& text, const std::string& origin);
-/// Prints a device as text, from which parse_simulated_device() reads the same device.
-[[nodiscard]] std::string print_simulated_device(const SimulatedDevice& device);
 
 }  // namespace ddl

@@ -185,7 +185,7 @@ TEST_CASE("the factor of other networks has the spread of the networks' factors,
   const Model images = load_model("resnet101"), volumes = load_model("cosmoflow-128");
   const std::optional<KernelScale> of_images = pooled_scale(machine, bundled, Precision::fp32, &images);
   REQUIRE(of_images);
-  // Four networks of images are measured: the fastest takes half as long as the slowest, relative to its roofline.
+  // Four vision models are measured: the fastest takes half as long as the slowest, relative to its roofline.
   CHECK(of_images->spread > 0.2);
   CHECK(of_images->spread < 0.8);
   // Two sizes of one network of volumes do not show how much networks differ.

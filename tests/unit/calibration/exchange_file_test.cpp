@@ -790,20 +790,21 @@ TEST_CASE("NCCL's log states algorithm and protocol, and may interrupt rows") {
   CHECK(series.rows[1].algorithm == "NVLSTree Simple");
 
   // Whole lines with names precede a row. Lines of other functions and sizes do not apply to the row.
-  const auto beside = [&](const std::string& log) {
+  const auto algorithm_of = [&](const std::string& log) {
     return read(nccl_header + log + nccl_row, otherwise(allreduce)).series.at(0).rows[0].algorithm;
   };
   const std::string plain = "node1:7:7 [0] NCCL INFO ";
-  CHECK(beside(plain + "AllReduce: 1048576 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..31}\n") == "Ring Simple");
-  CHECK(beside(plain + "AllReduce: 1048576 Bytes -> Algo NVLS_TREE proto LL128 channel{Lo..Hi}={0..31}\n") ==
+  CHECK(algorithm_of(plain + "AllReduce: 1048576 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..31}\n") ==
+        "Ring Simple");
+  CHECK(algorithm_of(plain + "AllReduce: 1048576 Bytes -> Algo NVLS_TREE proto LL128 channel{Lo..Hi}={0..31}\n") ==
         "NVLSTree LL128");
-  CHECK(beside(plain + "AllGather: 1048576 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..31}\n").empty());
-  CHECK(beside(plain + "AllReduce: 4096 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..31}\n").empty());
-  CHECK(beside(plain + "AllReduce: 1048576 Bytes -> Algo 9 proto 2 time 1\n").empty());
-  CHECK(beside(plain + "Bytes -> Algo\n").empty());
-  CHECK(beside(plain + "NCCL_ALGO set by environment to ring\n" + plain + "NCCL_PROTO set by environment to LL\n") ==
+  CHECK(algorithm_of(plain + "AllGather: 1048576 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..31}\n").empty());
+  CHECK(algorithm_of(plain + "AllReduce: 4096 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..31}\n").empty());
+  CHECK(algorithm_of(plain + "AllReduce: 1048576 Bytes -> Algo 9 proto 2 time 1\n").empty());
+  CHECK(algorithm_of(plain + "Bytes -> Algo\n").empty());
+  CHECK(algorithm_of(plain + "NCCL_ALGO set by environment to ring\n" + plain + "NCCL_PROTO set by environment to LL\n") ==
         "Ring LL");
-  CHECK(beside(plain + "NCCL_ALGO set by environment to ^Ring\n").empty());
+  CHECK(algorithm_of(plain + "NCCL_ALGO set by environment to ^Ring\n").empty());
 
   CHECK(contains(error_in(listed + nccl_header + nccl_row + "     2097152        524288     float     sum      -1" + host +
                               "2097152 Bytes -> Algo 1 proto 2 time 25.2\n",
@@ -816,15 +817,15 @@ TEST_CASE("NCCL's log counts one rank's part of an Allgather since 2.25, and all
       "     1048576         65536     float    none      -1    100.0   10.49    7.86      0    110.0    9.53    7.15      "
       "0\n";
   const ExchangeFacts facts{.operation = Collective::allgather, .ranks = 4, .nodes = 2};
-  const auto beside = [&](const std::string& log) {
+  const auto algorithm_of = [&](const std::string& log) {
     return read(nccl_header + "node1:7:7 [0] NCCL INFO AllGather: " + log + "\n" + row, otherwise(facts))
         .series.at(0)
         .rows[0]
         .algorithm;
   };
-  CHECK(beside("262144 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..31}") == "Ring LL");
-  CHECK(beside("1048576 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..31}").empty());
-  CHECK(beside("1048576 Bytes -> Algo 1 proto 0 time 9.5") == "Ring LL");
+  CHECK(algorithm_of("262144 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..31}") == "Ring LL");
+  CHECK(algorithm_of("1048576 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..31}").empty());
+  CHECK(algorithm_of("1048576 Bytes -> Algo 1 proto 0 time 9.5") == "Ring LL");
 }
 
 TEST_CASE("a table of more sizes than a benchmark measures is refused before it is fitted") {

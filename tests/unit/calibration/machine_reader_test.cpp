@@ -346,7 +346,7 @@ TEST_CASE("the names that people use lead to machines with these devices") {
         Named{"trn2.48xlarge", "AWS Trainium2"}, Named{"910B", "Huawei Ascend 910B"},
         Named{"p5en.48xlarge", "NVIDIA H200 SXM5 141 GB"}, Named{"Standard_ND96isr_MI300X_v5", "AMD Instinct MI300X"},
         Named{"BM.GPU.H100.8", "NVIDIA H100 SXM5 80 GB"}, Named{"a4-highgpu-8g", "NVIDIA B200 SXM 180 GB"},
-        // A count, a plural, the shape of a slice, and the size of the memory before or behind a device that has it.
+        // A count, a plural, the shape of a slice, and the size of the memory before or after a device that has it.
         Named{"8xH100s", "NVIDIA H100 SXM5 80 GB"}, Named{"dual 4090", "NVIDIA GeForce RTX 4090"},
         Named{"tpu7x-4x8x8", "Google TPU7x"}, Named{"v5p-2x2x4", "Google TPU v5p"},
         Named{"8*80GB A100", "NVIDIA A100 SXM4 80 GB"}, Named{"40GB A100", "NVIDIA A100 SXM4 40 GB"},

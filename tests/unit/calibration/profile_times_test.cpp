@@ -274,7 +274,7 @@ Explanation step_of(const StudySpec& spec) {
   const Study study(spec);
   return explain(Estimator(study.job()), serial(4));
 }
-Seconds beside(const Explanation& explanation, std::string_view what, Phase phase) {
+Seconds extra_time(const Explanation& explanation, std::string_view what, Phase phase) {
   Seconds sum{};
   for (const LayerExplanation& layer : explanation.layers) {
     for (const TimedKernel& kernel : layer.detail.kernels) {
@@ -297,8 +297,8 @@ TEST_CASE("first touches of memory count only in the phase that makes them") {
   CHECK(after[Part::forward].value() == before[Part::forward].value());
   CHECK(after[Part::weight_update].value() == before[Part::weight_update].value());
   CHECK((after[Part::backward] - before[Part::backward]).value() == Approx(alexnet_touches));
-  CHECK(beside(with, "fresh-memory", Phase::backward).value() == Approx(alexnet_touches));
-  CHECK(beside(without, "fresh-memory", Phase::backward).value() == 0);
+  CHECK(extra_time(with, "fresh-memory", Phase::backward).value() == Approx(alexnet_touches));
+  CHECK(extra_time(without, "fresh-memory", Phase::backward).value() == 0);
   // First touches are not kernels, but they are part of the layers' times.
   CHECK(kernel_time_shares(with)[0] == 1.0);
   Seconds kernels{};
@@ -309,7 +309,7 @@ TEST_CASE("first touches of memory count only in the phase that makes them") {
   // VGG-11 has more first touches.
   StudySpec other = simulant.spec();
   other.model = "vgg11";
-  CHECK(beside(step_of(other), "fresh-memory", Phase::backward) > beside(with, "fresh-memory", Phase::backward));
+  CHECK(extra_time(step_of(other), "fresh-memory", Phase::backward) > extra_time(with, "fresh-memory", Phase::backward));
 }
 
 TEST_CASE("a framework's steps replace the profiler's, less their first touches") {
@@ -332,7 +332,7 @@ TEST_CASE("a framework's steps replace the profiler's, less their first touches"
     CHECK(time[Part::forward].value() == Approx(1.0));
     CHECK(time[Part::backward].value() == Approx(2.0));
     CHECK(time[Part::weight_update].value() == Approx(0.5));
-    CHECK(beside(explanation, "fresh-memory", Phase::backward).value() == Approx(alexnet_touches));
+    CHECK(extra_time(explanation, "fresh-memory", Phase::backward).value() == Approx(alexnet_touches));
     const MeasuredKernels measured = measured_kernels(spec.found_profiles->profiles, model, Precision::fp32);
     CHECK(measured.steps == "whole steps of alexnet by torch-1");
     CHECK(measured.same_model);
@@ -363,7 +363,7 @@ TEST_CASE("a framework's overhead per kernel applies to other models, too") {
       if (kernel.phase == Phase::forward && !kernel.is_overhead() && kernel.time.value() > 0) kernels += 1;
     }
   }
-  CHECK(beside(explanation, "overhead", Phase::forward).value() == Approx(kernels * 10e-6));
+  CHECK(extra_time(explanation, "overhead", Phase::forward).value() == Approx(kernels * 10e-6));
 }
 
 TEST_CASE("a framework that keeps its memory has no first touches") {
@@ -374,12 +374,12 @@ TEST_CASE("a framework that keeps its memory has no first touches") {
   steps.add_step(model, 4, StepPart::backward, Seconds(2.0), "torch-1", true);
   const Explanation kept = step_of(Simulant::spec_of({simulant.profile(), steps.profile()}));
   CHECK(kept.estimate.time[Part::backward].value() == Approx(2.0));
-  CHECK(beside(kept, "fresh-memory", Phase::backward).value() == 0);
+  CHECK(extra_time(kept, "fresh-memory", Phase::backward).value() == 0);
   // If there are steps with and without returned memory, the steps that return memory are used.
   steps.add_step(model, 4, StepPart::backward, Seconds(3.0), "torch-1");
   const Explanation both = step_of(Simulant::spec_of({simulant.profile(), steps.profile()}));
   CHECK(both.estimate.time[Part::backward].value() == Approx(3.0));
-  CHECK(beside(both, "fresh-memory", Phase::backward).value() == Approx(alexnet_touches));
+  CHECK(extra_time(both, "fresh-memory", Phase::backward).value() == Approx(alexnet_touches));
 }
 
 TEST_CASE("steps of CUDA graphs are used only if no eager steps were measured") {

@@ -204,9 +204,9 @@ TEST_CASE("a fit changes the software settings of a file only if runs determine 
   for (const EmbeddedFile& file : coefficients_files()) {
     if (std::string_view(file.path).ends_with("abci.yaml")) before = file.content;
   }
-  const std::string taught = "layered_gradients_in_hybrids: {value: yes";
-  REQUIRE(before.find(taught) != std::string::npos);
-  before.replace(before.find(taught), taught.size(), "layered_gradients_in_hybrids: {value: no");
+  const std::string fitted = "layered_gradients_in_hybrids: {value: yes";
+  REQUIRE(before.find(fitted) != std::string::npos);
+  before.replace(before.find(fitted), fitted.size(), "layered_gradients_in_hybrids: {value: no");
   const std::string untaught = (std::filesystem::temp_directory_path() / "ddl_run_fit_untaught.yaml").string();
   std::ofstream(untaught) << before;
   int changed = 0;
@@ -364,10 +364,10 @@ TEST_CASE("fitted factors read back from a coefficients file") {
   const RunFit fit = RunFitter(some_runs(), "abci", "").fit();
   REQUIRE(fit.families.size() == 1);
   const std::string text =
-      "format: 1\nname: taught\nmachine: abci\ndescription: d\ngenerator: g\ndate: 2026-01-01\n"
+      "format: 1\nname: fitted\nmachine: abci\ndescription: d\ngenerator: g\ndate: 2026-01-01\n"
       "sources: {runs: five runs}\n" +
       learned_section(fit, "runs");
-  const Coefficients read = parse_coefficients(text, "taught.yaml");
+  const Coefficients read = parse_coefficients(text, "fitted.yaml");
   REQUIRE(read.learned.size() == 1);
   CHECK(read.learned.front().first == data);
   const Learned& learned = read.learned.front().second;

@@ -94,7 +94,7 @@ TEST_CASE("the last piece of a paragraph wraps at the page's width, and verbatim
   CHECK(text_of(Verbatim{"a  b\nc\n"}) == "a  b\nc\n");
 }
 
-TEST_CASE("no line ends in blanks") {
+TEST_CASE("no line ends in spaces") {
   Table table({words("name"), words("note")});
   table.add({"a", ""});
   table.add({"b", "long enough"});

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "calibration/inputs/plan_degrees.hpp"
+#include "cli/report/fields.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 
@@ -74,7 +75,7 @@ std::string degrees_error(const std::string& text) {
 }
 
 std::string plan_error(const std::string& text) {
-  const std::string error = error_of([&] { (void)plan_from_json(text, "p.json"); });
+  const std::string error = error_of([&] { (void)read_plan(text, "p.json"); });
   return error.substr(0, error.find('\n'));
 }
 
@@ -156,9 +157,9 @@ TEST_CASE("a plan is read back as it is written in JSON") {
   RandomPlans plans;
   for (int i = 0; i < many; ++i) {
     const Plan plan = plans.next();
-    const std::string text = plan_to_json(plan).dump(i % 3 - 1);
+    const std::string text = json_of(plan_fields(), plan).dump(i % 3 - 1);
     INFO(text);
-    CHECK(plan_from_json(text, "p.json") == plan);
+    CHECK(read_plan(text, "p.json").plan == plan);
   }
 }
 
@@ -166,8 +167,8 @@ TEST_CASE("the best plan of a report is the plan of the report") {
   Plan plan;
   plan.mesh.set(Axis::data, 64);
   plan.global_batch = 2048;
-  const Json report = {{"schema", 1}, {"best", plan_to_json(plan)}, {"plans", Json::array()}};
-  CHECK(plan_from_json(report.dump(), "p.json") == plan);
+  const Json report = {{"schema", 1}, {"best", json_of(plan_fields(), plan)}, {"plans", Json::array()}};
+  CHECK(read_plan(report.dump(), "p.json").plan == plan);
 }
 
 TEST_CASE("a report says whether its price is of whole nodes") {
@@ -213,7 +214,7 @@ TEST_CASE("a degree of the plan's file is refused unless it is a number of devic
 
 TEST_CASE("a plan with any value of a wrong type is refused") {
   RandomPlans plans;
-  const Json good = plan_to_json(plans.next());
+  const Json good = json_of(plan_fields(), plans.next());
   for (const auto& [key, value] : good.items()) {
     for (const Json& other :
          {Json(nullptr), Json(true), Json(-1), Json(0.5), Json("words"), Json::array({1}), Json::object({{"a", 1}})}) {
@@ -228,7 +229,7 @@ TEST_CASE("a plan with any value of a wrong type is refused") {
 TEST_CASE("a plan without its degrees or its batch is refused") {
   RandomPlans plans;
   for (const char* key : {"degrees", "global_batch"}) {
-    Json bad = plan_to_json(plans.next());
+    Json bad = json_of(plan_fields(), plans.next());
     bad.erase(key);
     CHECK(plan_error(bad.dump()) == "p.json:1:1: '" + std::string(key) + "' is missing");
   }

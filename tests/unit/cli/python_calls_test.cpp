@@ -156,7 +156,7 @@ TEST_CASE("uses of a name leave its value") {
   CHECK(PythonNames("x = 1; a = 4").literal("a") == "4");
 }
 
-TEST_CASE("an expression that goes on behind a comment, or computes, is no literal") {
+TEST_CASE("an expression that continues after a comment, or computes, is not a literal") {
   const PythonNames names("a = (4  # rows\n  * 2)\nb = 8-4\n");
   for (const char* unknown : {"a", "b", "4  # rows\n  * 2", "[4  # rows\n  * 2]", "2+2", "[[1]]", "[1", "[f(1)]"})
     CHECK_FALSE(names.literal(unknown));

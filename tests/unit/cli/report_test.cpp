@@ -7,7 +7,7 @@ namespace report_tests {
 
 using namespace ddl;
 
-// The runner drops all Unicode blanks before it looks for `::`, and finds `##[` anywhere in a line.
+// The runner drops all Unicode spaces before it looks for `::`, and finds `##[` anywhere in a line.
 TEST_CASE("no line of an error is a workflow command of GitHub") {
   CHECK(defused("error: f:1:1: what\n  ::error file=x::y\n  ^") == "error: f:1:1: what\n |::error file=x::y\n  ^");
   CHECK(defused("::stop-commands::x") == "|::stop-commands::x");

@@ -111,7 +111,7 @@ TEST_CASE("the levels of a question's computation double") {
   CHECK(Turns::level_of(1e300) == Turns::level_of(1e301));
 }
 
-TEST_CASE("a question that has computed for long gives way to a new question, and goes on after it") {
+TEST_CASE("a question that has computed for long gives way to a new question, and continues after it") {
   const std::atomic<bool> stays = false;
   Turns turns(1);
   std::optional<Turns::Turn> longer;

@@ -55,7 +55,7 @@ TEST_CASE("quoted cells may hold commas, quotes and line breaks") {
   CHECK(table.cell(1, 1).empty());
 }
 
-TEST_CASE("empty cells are kept, blanks belong to their cell") {
+TEST_CASE("empty cells are kept, spaces belong to their cell") {
   const CsvTable table = CsvTable::parse("a,b,c\n,,\n x ,,y\n", "t.csv");
   REQUIRE(table.rows() == 2);
   CHECK(table.cell(0, 2).empty());

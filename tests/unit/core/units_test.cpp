@@ -74,7 +74,7 @@ TEST_CASE("compute rates are read in three spellings") {
   CHECK(parsed<FlopRate>("2 PFLOP/s") == 2e15);
 }
 
-TEST_CASE("blanks around and between number and unit do not matter") {
+TEST_CASE("spaces around and between number and unit do not matter") {
   for (const std::string_view text : {"5us", "5 us", "  5\t us ", "5.0us", "0.5e1us", "5e0 us", "5E+0us", "05us", "5.us"}) {
     CHECK(parsed<Seconds>(text) == 5e-6);
   }

@@ -338,7 +338,7 @@ TEST_CASE("zero is refused if a quantity must be positive") {
 
 // ---- errors of the parser ----
 
-TEST_CASE("an empty file is refused, also if it contains only blanks, comments or markers") {
+TEST_CASE("an empty file is refused, also if it contains only spaces, comments or markers") {
   const std::string text = GENERATE("", "\n", "# only a comment\n", "---\n", "...\n", "   ", "~\n", "--- # x\n...\n");
   CHECK(yaml_error(text).find(": the file is empty") != std::string::npos);
 }

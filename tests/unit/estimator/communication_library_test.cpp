@@ -102,14 +102,14 @@ TEST_CASE("ranks of a node that send together send a message to each other node"
 
 TEST_CASE("fitted factors apply to start-ups and to bytes, each once") {
   const auto tree = [](double alpha, double beta) {
-    LibraryGroup taught = four_nodes();
-    taught.between *= alpha;
-    taught.inside *= alpha;
-    taught.out_of_node *= beta;
-    taught.in_node *= beta;
-    taught.alpha_factor = alpha;
-    taught.beta_factor = beta;
-    return library_tree_time(Bytes(1e6), taught, test_constants).value();
+    LibraryGroup fitted = four_nodes();
+    fitted.between *= alpha;
+    fitted.inside *= alpha;
+    fitted.out_of_node *= beta;
+    fitted.in_node *= beta;
+    fitted.alpha_factor = alpha;
+    fitted.beta_factor = beta;
+    return library_tree_time(Bytes(1e6), fitted, test_constants).value();
   };
   const double startups = 5e-6 + 2 * 2 * 0.5 * 100e-6 + 2 * 0.25 * 10e-6;
   const double bytes = tree(1, 1) - startups;

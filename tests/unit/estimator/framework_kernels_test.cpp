@@ -644,11 +644,11 @@ TEST_CASE("more ranks wait longer for each other, unless the coefficients are fi
   CHECK(waiting(study.job(), 1) == 0);
   CHECK(waiting(study.job(), 8) == Approx(theta * std::log(8)));
   CHECK(waiting(study.job(), 64) == Approx(theta * std::log(64)));
-  Coefficients taught = study.coefficients();
+  Coefficients fitted = study.coefficients();
   Learned learned;
   learned[Coefficient::kernels] = 1.1;
-  taught.learned = {{family_bit(Axis::data), learned}};
-  CHECK(waiting(study.job().with_coefficients(taught), 8) == 0);
+  fitted.learned = {{family_bit(Axis::data), learned}};
+  CHECK(waiting(study.job().with_coefficients(fitted), 8) == 0);
 }
 
 namespace {
@@ -960,9 +960,9 @@ TEST_CASE("passes in addition to the update move bytes per parameter, only in mi
   const Model model = load_model("alexnet");
   const ModelFacts facts = facts_of(model);
   const Device device = load_machine("dgx-a100").device;
-  const auto update = [&](Precision precision, double beside) {
+  const auto update = [&](Precision precision, double extra_bytes) {
     Assumptions assumptions;
-    assumptions.extra_update_bytes = beside;
+    assumptions.extra_update_bytes = extra_bytes;
     const KernelTimes prices(facts, device, {}, precision, Optimizer::adam, std::nullopt, nullptr, assumptions);
     return prices.update_cost(1e9).time.value();
   };

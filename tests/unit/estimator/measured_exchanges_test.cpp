@@ -205,9 +205,9 @@ TEST_CASE(
   Learned learned;
   learned[Coefficient::gradient_alpha] = 3;
   learned[Coefficient::gradient_beta] = 2;
-  Coefficients taught = coefficients;
-  taught.learned.emplace_back(plan.mesh.family(), learned);
-  const ExchangeTimes dearer(plan, machine, taught, assumptions);
+  Coefficients fitted = coefficients;
+  fitted.learned.emplace_back(plan.mesh.family(), learned);
+  const ExchangeTimes dearer(plan, machine, fitted, assumptions);
   CHECK(dearer.time(Collective::allreduce, 1_KiB, data, Purpose::gradient).value() ==
         Approx(3 * ring(1024, 32)).epsilon(0.01));
   CHECK(dearer.time(Collective::allreduce, 1_GiB, data, Purpose::gradient).value() ==

@@ -140,7 +140,7 @@ TEST_CASE("layers of one kind keep the same tensors, regardless of which input i
       const int layer = static_cast<int>(i), other = kinds.representative[static_cast<std::size_t>(kinds.kind[i])];
       INFO(name << " " << owned.model.layers[i].name);
       const auto memory_of_layer = [&](int each) {
-        return layer_memory(owned.job, {owned.facts, plan, assumptions, each, 0}, table.shard(each));
+        return layer_memory(owned.job, {owned.facts, plan, assumptions, each, 0}, table.detail(each, false).shard);
       };
       const LayerMemory own = memory_of_layer(layer), same = memory_of_layer(other);
       CHECK(own.all_kept().value() == same.all_kept().value());

@@ -172,8 +172,8 @@ TEST_CASE(
   // With a fast host, the copies are completely hidden.
   Machine fast = with_host();
   fast.host->bandwidth = Bandwidth(1e15);
-  const Blocks beside(fast);
-  CHECK(beside.estimate(plan).time.step_time() == beside.estimate(kept_plan).time.step_time());
+  const Blocks overlapped(fast);
+  CHECK(overlapped.estimate(plan).time.step_time() == overlapped.estimate(kept_plan).time.step_time());
 }
 
 TEST_CASE("host memory is not used if the machine does not describe it, or if it is too small") {

@@ -12,7 +12,7 @@
 #include "tests/error_of.hpp"
 #include "tests/unit/model_zoo/one_layer.hpp"
 
-// Models of images, video, speech, and of images with text, and the operations that only these models use.
+// Models for images, video, speech, and images with text, and the operations that only these models use.
 namespace media_models_tests {
 
 using namespace ddl;
@@ -36,7 +36,7 @@ std::int64_t tokens_of(const std::string& name, std::string_view type) {
 
 }  // namespace
 
-TEST_CASE("models of images, video and speech have the parameters that their libraries count") {
+TEST_CASE("models for images, video and speech have the parameters that their libraries count") {
   // The README of tests/data names the libraries. Their classes also count the parameters `left_out`, which do not take part
   // in a training step, or are vectors that the model files leave out.
   const CsvTable table = CsvTable::load(DATA_FOLDER "media_model_parameters.csv");

@@ -482,7 +482,7 @@ TEST_CASE("an additional input has its declared shape, and has no work") {
   CHECK(layer_of(words, "  - input: {channels: 5, tokens: 13}\n").operation->attributes() == "channels=5 tokens=13");
   CHECK(error_in(words, "  - input\n") == "input needs 'tokens'");
   CHECK(error_in(words, "  - input: {features: 2, tokens: 3}\n") == "the shape of a sample is not clear");
-  CHECK(error_in(words, "  - input: 3\n") == "input does not take a value alone");
+  CHECK(error_in(words, "  - input: 3\n") == "input needs the names of its attributes");
   CHECK(error_in(words, "  - {input: {tokens: 3}, from: input}\n") == "input is part of the sample and cannot have inputs");
 }
 

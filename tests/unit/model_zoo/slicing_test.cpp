@@ -17,7 +17,7 @@ namespace {
 constexpr std::array passes{Pass::forward, Pass::backward_data, Pass::backward_weight};
 
 /// Distributes `whole` over `parts` as evenly as possible in units of `unit`.
-std::vector<std::int64_t> dealt(std::int64_t whole, std::int64_t parts, std::int64_t unit = 1) {
+std::vector<std::int64_t> shares_of(std::int64_t whole, std::int64_t parts, std::int64_t unit = 1) {
   std::vector<std::int64_t> result;
   const std::int64_t units = whole / unit;
   for (std::int64_t part = 0; part < parts; ++part)
@@ -65,14 +65,14 @@ TEST_CASE("filters of a convolution, distributed to ranks, have all of the convo
       const Sum whole = whole_of(layer, pass);
       Sum filters;
       Sum channels;
-      for (const std::int64_t share : dealt(layer.output_shape.channels, parts)) {
+      for (const std::int64_t share : shares_of(layer.output_shape.channels, parts)) {
         TensorShape output = layer.output_shape;
         output.channels = share;
         filters.add(*layer.operation, pass, layer.input_shapes, output);
       }
       CHECK(filters.flops == whole.flops);
       CHECK(filters.parameters == whole.parameters);
-      for (const std::int64_t share : dealt(layer.input_shapes.front().channels, parts)) {
+      for (const std::int64_t share : shares_of(layer.input_shapes.front().channels, parts)) {
         TensorShape input = layer.input_shapes.front();
         input.channels = share;
         channels.add(*layer.operation, pass, {input}, layer.output_shape);
@@ -142,7 +142,7 @@ TEST_CASE("channels of a channelwise operation, distributed to ranks, have all o
     for (const std::int64_t parts : {1, 2, 3, 4}) {
       for (const Pass pass : passes) {
         Sum sum;
-        for (const std::int64_t share : dealt(units, parts)) {
+        for (const std::int64_t share : shares_of(units, parts)) {
           TensorShape in = layer.input_shapes.front();
           TensorShape out = layer.output_shape;
           in.channels = in.channels * share / units;
@@ -167,7 +167,7 @@ TEST_CASE("features of a fully connected layer and an embedding, distributed to 
     INFO(item);
     for (const Pass pass : passes) {
       Sum sum;
-      for (const std::int64_t share : dealt(60, 7)) {
+      for (const std::int64_t share : shares_of(60, 7)) {
         TensorShape output = layer.output_shape;
         output.channels = share;
         sum.add(*layer.operation, pass, layer.input_shapes, output);

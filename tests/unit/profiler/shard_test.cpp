@@ -119,7 +119,7 @@ TEST_CASE("shards are counted from 0, like ranks") {
 TEST_CASE("the shards together are the whole plan, with each problem once and in order") {
   const ProfilePlan plan = plan_of("alexnet", {1, 4});
   for (const int count : {1, 2, 3, 7, 1000}) {
-    std::set<std::size_t> dealt;
+    std::set<std::size_t> assigned;
     std::size_t least = plan.items(), most = 0;
     for (int index = 0; index < count; ++index) {
       const PlanShard part = shard_of(plan, {index, count});
@@ -127,12 +127,12 @@ TEST_CASE("the shards together are the whole plan, with each problem once and in
       CHECK(std::is_sorted(part.places.begin(), part.places.end()));
       for (std::size_t item = 0; item < part.places.size(); ++item) {
         CHECK(part.plan.line(item) == plan.line(part.places[item]));
-        CHECK(dealt.insert(part.places[item]).second);
+        CHECK(assigned.insert(part.places[item]).second);
       }
       least = std::min(least, part.plan.problems.size() + part.plan.sequences.size());
       most = std::max(most, part.plan.problems.size() + part.plan.sequences.size());
     }
-    CHECK(dealt.size() == plan.items());
+    CHECK(assigned.size() == plan.items());
     CHECK(most - least <= 1);
   }
 }

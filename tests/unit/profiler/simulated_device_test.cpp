@@ -1,5 +1,3 @@
-#include <cmath>
-#include <random>
 #include <string>
 
 #include "profiler/backends/simulated/device_text.hpp"
@@ -52,18 +50,5 @@ TEST_CASE("the error for an invalid value states its position") {
         "latency=1 s s", "=1", "peak=1 FLOP/s\nnoise", "\x01", "peak=1 FLOP/s peak"}) {
     INFO(text);
     CHECK(problem_of(text).starts_with("test:"));
-  }
-}
-
-TEST_CASE("reading a printed device returns the same device") {
-  std::mt19937_64 random(5);
-  std::uniform_real_distribution<double> digits(0, 15);
-  for (int i = 0; i < 500; ++i) {
-    SimulatedDevice device{FlopRate(std::pow(10, digits(random))), Bandwidth(std::pow(10, digits(random))),
-                           Seconds(std::pow(10, -digits(random))), digits(random) / 15, random()};
-    if (i % 2 == 0) device.fresh_memory = Bandwidth(std::pow(10, digits(random)));
-    const std::string text = print_simulated_device(device);
-    INFO(text);
-    CHECK(parse_simulated_device(text, "test") == device);
   }
 }

@@ -58,7 +58,7 @@ void set(int socket, int level, int option, int value) {
   static_cast<void>(setsockopt(socket, level, option, &value, sizeof value));
 }
 
-/// Configures a socket to send short messages at once, and to detect a machine that is gone.
+/// Configures a socket to send short messages immediately, and to detect a machine that is gone.
 void prepare(int socket) {
   set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
   set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);

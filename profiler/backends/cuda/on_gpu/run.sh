@@ -237,7 +237,7 @@ contract() {
   done <"$results/contract-cases"
 }
 
-# The input of a network of images or volumes has more than two numbers: channels and extents.
+# The input of a network for images or volumes has more than two numbers: channels and extents.
 is_of_images() {
   shape=$(tr -d ' \n' <"$here/models/$1.json" | grep -o '"input":\[[^]]*\]' | head -n 1)
   case $shape in *,*,*) true ;; *) false ;; esac
@@ -301,9 +301,9 @@ profile() {
   fi
 }
 
-# beside MODEL PRECISION BATCH: measures with PyTorch, and then with this program. PyTorch comes first,
+# compared MODEL PRECISION BATCH: measures with PyTorch, and then with this program. PyTorch comes first,
 # because it is fast and reliable.
-beside() {
+compared() {
   if wants pytorch && can pytorch; then
     # shellcheck disable=SC2086 # $PYTORCH has several words
     steps "pytorch $1 $2 $3" "$1-$2-$3.pytorch.json" "$1" "$2" "$3" --seconds 20 --phases --json ${PYTORCH-}
@@ -369,7 +369,7 @@ all_parts() {
   if wants contract && can kernels; then contract $((budget / 4)); fi
   for model in "$@"; do
     own=$(batches_of "$model")
-    beside "$model" "$best" "${own%% *}"
+    compared "$model" "$best" "${own%% *}"
     [ "$model" = "$first" ] || continue
     # The same products are timed again, to see whether the device still runs at the same speed.
     if wants kernels && can kernels; then products 'kernel products again' kernel-products-again.json; fi
@@ -382,12 +382,12 @@ all_parts() {
   for precision in $precisions; do
     for model in "$@"; do
       own=$(batches_of "$model")
-      beside "$model" "$precision" "${own%% *}"
+      compared "$model" "$precision" "${own%% *}"
     done
   done
   for precision in $precisions; do
     for model in "$@"; do
-      for batch in $(batches_of "$model"); do beside "$model" "$precision" "$batch"; done
+      for batch in $(batches_of "$model"); do compared "$model" "$precision" "$batch"; done
     done
   done
 }

@@ -11,6 +11,7 @@
 #include "estimator/exchanges/exchange.hpp"
 #include "tests/catch.hpp"
 #include "tests/unit/estimator/nodes_of_four.hpp"
+#include "tests/unit/estimator/topology/fat_tree.hpp"
 
 namespace network_tests {
 

@@ -1,4 +1,4 @@
-#include "calibration/inputs/sheet_draft.hpp"
+#include "calibration/inputs/datasheet_draft.hpp"
 
 #include <algorithm>
 #include <string>
@@ -7,7 +7,7 @@
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 
-namespace sheet_draft_tests {
+namespace datasheet_draft_tests {
 
 using namespace ddl;
 
@@ -91,4 +91,4 @@ TEST_CASE("an incomplete sheet is refused with the options that are missing") {
         "--gpu");
 }
 
-}  // namespace sheet_draft_tests
+}  // namespace datasheet_draft_tests

@@ -1,4 +1,4 @@
-#include "estimator/kernels/sheet_bound.hpp"
+#include "estimator/kernels/datasheet_bound.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -41,7 +41,7 @@ double least_multiplied(const Work& work, Pass pass) {
 
 }  // namespace
 
-double sheet_bound(const Work& work, Pass pass, double samples, const KernelShape& shape, const DevicePeaks& peaks) {
+double datasheet_bound(const Work& work, Pass pass, double samples, const KernelShape& shape, const DevicePeaks& peaks) {
   const bool is_product = shape.kind == KernelKind::matrix_product || shape.kind == KernelKind::grouped_product;
   if (!is_product && shape.kind != KernelKind::convolution) return 0;
   const double fewer = is_product || !peaks.has_fast_convolutions ? 1 : least_multiplied(work, pass);

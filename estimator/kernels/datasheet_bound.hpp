@@ -9,7 +9,7 @@ namespace ddl {
 /// convolution without matrix units may need fewer multiplications than its FLOPs say: a quarter with Winograd's tiles of
 /// 4 × 4 [Lavin and Gray, CVPR 2016], and less with Fourier transforms of tiles [Mathieu, Henaff and LeCun, "Fast training
 /// of convolutional networks through FFTs", ICLR 2014].
-[[nodiscard]] double sheet_bound(const Work& work, Pass pass, double samples, const KernelShape& shape,
-                                 const DevicePeaks& peaks);
+[[nodiscard]] double datasheet_bound(const Work& work, Pass pass, double samples, const KernelShape& shape,
+                                     const DevicePeaks& peaks);
 
 }  // namespace ddl

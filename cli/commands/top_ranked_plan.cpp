@@ -1,4 +1,4 @@
-#include "cli/commands/sought_plan.hpp"
+#include "cli/commands/top_ranked_plan.hpp"
 
 #include <algorithm>
 
@@ -35,18 +35,18 @@ std::optional<Plan> best_plan(const Study& study, const Estimator& estimator, Se
 
 bool leave_degrees_open(const PlanOptions& options) { return options.gpus && !options.name_plan(); }
 
-PlanStudy sought_plan(const StudyOptions& study, const PlanOptions& options) {
+PlanStudy top_ranked_plan(const StudyOptions& study, const PlanOptions& options) {
   PlanStudy asked = plan_study(study, options);
-  SearchOptions sought;
-  sought.devices = *options.gpus;
-  sought.global_batch = global_batch_of(options, sought.devices, *asked.study);
-  sought.micro_batches = options.micro_batches;
-  sought.chosen = chosen_of(options);
-  if (!options.placement.empty()) sought.placement = parse_placement(options.placement);
-  sought.families = families_asked(options, study.ideal);
-  asked.plan = best_plan(*asked.study, Estimator(asked.study->job()), sought, study.ideal);
+  SearchOptions search_options;
+  search_options.devices = *options.gpus;
+  search_options.global_batch = global_batch_of(options, search_options.devices, *asked.study);
+  search_options.micro_batches = options.micro_batches;
+  search_options.chosen = chosen_of(options);
+  if (!options.placement.empty()) search_options.placement = parse_placement(options.placement);
+  search_options.families = families_asked(options, study.ideal);
+  asked.plan = best_plan(*asked.study, Estimator(asked.study->job()), search_options, study.ideal);
   if (asked.plan) return asked;
-  throw Error(fmt::format("no plan is possible on {}", count_text(sought.devices, "device")),
+  throw Error(fmt::format("no plan is possible on {}", count_text(search_options.devices, "device")),
               "'ddl-oracle recommend' with the same options shows why");
 }
 

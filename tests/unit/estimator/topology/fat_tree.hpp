@@ -1,11 +1,14 @@
+#pragma once
+
+#include <memory>
 #include <vector>
 
 #include "estimator/exchanges/topology/network.hpp"
 
 namespace ddl {
-namespace {
 
-/// Every unit has one bundle of links up to the next level and one down.
+/// A fat tree with every link, for analyzing flows one by one. Every unit has one bundle of links up to the next level and
+/// one down.
 class FatTree final : public Network {
  public:
   explicit FatTree(const Machine& machine) : Network(nodes_of(machine), machine.devices_per_node(), machine.levels[1]) {
@@ -45,8 +48,6 @@ class FatTree final : public Network {
   std::vector<std::size_t> first_;  ///< for each level outside the node, index of the first bundle
 };
 
-}  // namespace
-
-std::shared_ptr<const Network> fat_tree_network(const Machine& machine) { return std::make_shared<FatTree>(machine); }
+inline std::shared_ptr<const Network> fat_tree_network(const Machine& machine) { return std::make_shared<FatTree>(machine); }
 
 }  // namespace ddl

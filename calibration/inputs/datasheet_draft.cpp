@@ -1,4 +1,4 @@
-#include "calibration/inputs/sheet_draft.hpp"
+#include "calibration/inputs/datasheet_draft.hpp"
 
 #include <algorithm>
 #include <cmath>

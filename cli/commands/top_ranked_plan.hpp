@@ -19,7 +19,7 @@ namespace ddl {
 [[nodiscard]] bool leave_degrees_open(const PlanOptions& options);
 
 /// Searches for the plan that `recommend` ranks first, among the strategies of --strategy. Returns this plan with its study.
-[[nodiscard]] PlanStudy sought_plan(const StudyOptions& study, const PlanOptions& options);
+[[nodiscard]] PlanStudy top_ranked_plan(const StudyOptions& study, const PlanOptions& options);
 
 /// Searches like `recommend`, and returns the plan in this row of its table, counted from 1, with its study. Throws Error if
 /// the table has fewer rows.
