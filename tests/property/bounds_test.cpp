@@ -273,6 +273,25 @@ int check_plans(Random& random, const std::string& model, int tries) {
   return possible;
 }
 
+TEST_CASE("the bound of kept activations leaves out the copy of a tensor that only the end of a stage sends") {
+  // This software keeps what a stage sends. The output of the first convolution is larger than that of the first stage.
+  StudySpec spec;
+  spec.model = "cosmoflow-256";
+  spec.machine = "runpod-a100";
+  spec.software = "deepspeed";
+  const Study study(spec);
+  REQUIRE(study.assumptions().keeps_sent);
+  Plan plan;
+  plan.mesh = {{Axis::pipeline, 8}, {Axis::tensor, 4}};
+  plan.global_batch = 128;
+  plan.micro_batches = 16;
+  plan.precision = study.precision();
+  plan.optimizer = study.optimizer();
+  const Estimator estimator(study.job());
+  REQUIRE(estimator.limits(plan).empty());
+  check_memory(estimator, plan);
+}
+
 TEST_CASE("no plan of a bundled model is below the search's bounds of time and memory") {
   const std::vector<std::string> models = model_names();
   const bool is_long = std::getenv("DDL_LONG_TESTS") != nullptr;
