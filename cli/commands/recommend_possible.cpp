@@ -45,7 +45,7 @@ std::optional<Estimate> best_of_changed(const RecommendAnswer& answer, const Est
   changed.devices = gpus;
   changed.global_batch = global_batch;
   changed.top = 1;
-  changed.all = false;
+  changed.all = changed.finds_nearest = false;
   SearchWatch watch(limit);
   watch.watch(changed);
   SearchResult result = search(estimator, changed);

@@ -19,7 +19,16 @@ constexpr double many_samples = 1024;
 /// More bytes than the allocator adds by rounding up the tensors that a layer keeps.
 constexpr Bytes rounding_of_layer(8 * 512.0);
 
+Job without_sent(const Job& job) {
+  Assumptions assumptions = job.assumptions;
+  assumptions.keeps_sent = false;
+  return job.with_assumptions(assumptions);
+}
+
 }  // namespace
+
+ActivationBounds::ActivationBounds(const Estimator& estimator)
+    : estimator_(estimator), job_(without_sent(estimator.job())) {}
 
 const ActivationBounds::Kept& ActivationBounds::kept_of(const Plan& plan) {
   Mesh divided = plan.mesh;
@@ -28,7 +37,6 @@ const ActivationBounds::Kept& ActivationBounds::kept_of(const Plan& plan) {
   const auto [entry, is_new] = known_.try_emplace(divided);
   Kept& kept = entry->second;
   if (!is_new) return kept;
-  const Job& job = estimator_.job();
   Plan alone;
   alone.mesh = divided;
   alone.precision = plan.precision;
@@ -37,14 +45,14 @@ const ActivationBounds::Kept& ActivationBounds::kept_of(const Plan& plan) {
   // The times of kernels do not affect memory.
   const LayerKinds& kinds = estimator_.tables().kinds_of(alone);
   const std::vector<KernelCosts> none(kinds.count.size());
-  const auto count = static_cast<int>(job.facts.model->layers.size());
+  const auto count = static_cast<int>(job_.facts.model->layers.size());
   kept.all = kept.first = Bytes(std::numeric_limits<double>::infinity());
-  for (Plan& way : ways_to_divide(job.facts, alone)) {
-    const LayerCostTable costs(job, way, kinds, false, &none);
+  for (Plan& way : ways_to_divide(job_.facts, alone)) {
+    const LayerCostTable costs(job_, way, kinds, false, &none);
     const auto lower = [&](Bytes& least, int last) {
       for (const Recompute recompute : enum_values<Recompute>) {
         way.recompute = recompute;
-        const Bytes bytes = kept_by_micro_batch({job, way, costs, 0, last}).allocated;
+        const Bytes bytes = kept_by_micro_batch({job_, way, costs, 0, last}).allocated;
         least = min(least, max(Bytes{}, bytes - rounding_of_layer * last) / many_samples);
       }
     };

@@ -12,7 +12,7 @@ namespace ddl {
 class ActivationBounds {
  public:
   /// The estimator must outlive the bounds.
-  explicit ActivationBounds(const Estimator& estimator) : estimator_(estimator) {}
+  explicit ActivationBounds(const Estimator& estimator);
 
   /// Returns a lower bound in bytes for the fullest rank of a plan that offloads no activations, with any recomputation,
   /// stages, schedule, placement and ZeRO stage, and any way to divide layers along the plan's axes. Ways to hold tables
@@ -28,6 +28,7 @@ class ActivationBounds {
   const Kept& kept_of(const Plan& plan);
 
   const Estimator& estimator_;
+  Job job_;                     ///< without kept copies of sent tensors: no stage may end after the first layer
   std::map<Mesh, Kept> known_;  ///< keyed by the degrees except replicas and stages
 };
 

@@ -104,8 +104,8 @@ void FamilySearch::try_mesh(const Mesh& mesh, std::int64_t count) {
   counts_.considered += count;
   const Plan plan = plan_of(mesh);
   // If no plan of this mesh fits, and a plan that does not fit is already known, the mesh is skipped.
-  const bool cannot_fit = least_memory(plan) > estimator_.job().machine.device.memory;
-  if (cannot_fit && nearest_ && !options_.all) return;
+  const bool needs_example = options_.finds_nearest && !nearest_;
+  if (!needs_example && !options_.all && cannot_fit(plan)) return;
   // A tool that starts none of so many plans of a strategy starts none at all.
   constexpr std::int64_t most_unstartable = 2000;
   if (!best_ && unstartable_ > most_unstartable) return;
@@ -129,7 +129,8 @@ Seconds FamilySearch::guess(const Mesh& mesh) const {
 
 void FamilySearch::end(const std::deque<Mesh>& meshes) {
   allowed_ = Verdict::at_risk;
-  if (best_ || pruned_by_leader_ || !nearest_ || nearest_->limits.begin()->kind != Limit::Kind::memory) return;
+  if (!options_.finds_nearest || best_ || pruned_by_leader_ || !nearest_) return;
+  if (nearest_->limits.begin()->kind != Limit::Kind::memory) return;
   save_most(nearest_->plan);
   if (const std::optional<Plan> plan = smallest(meshes)) save_most(*plan);
 }
@@ -178,6 +179,16 @@ Bytes FamilySearch::least_memory(Plan plan) const {
   const PlanChoiceRow& row = row_of(PlanChoice::offload);
   row.set(plan, space_.values_of(row, plan).back());
   return memory_lower_bound(estimator_.job(), plan);
+}
+
+bool FamilySearch::cannot_fit(Plan plan) const {
+  const PlanChoiceRow& row = row_of(PlanChoice::offload);
+  const std::vector<int> values = space_.values_of(row, plan);
+  return std::all_of(values.begin(), values.end(), [&](int value) {
+    row.set(plan, value);
+    return host_lacks_memory(estimator_, plan) ||
+           memory_lower_bound(estimator_.job(), plan) > estimator_.job().machine.device.memory;
+  });
 }
 
 void FamilySearch::reject(const Plan& plan, const Limits& limits) {
@@ -262,7 +273,7 @@ bool FamilySearch::note(const RankedPlan& feasible) {
 std::optional<Bytes> FamilySearch::hopeless_memory() const {
   if (options_.all) return std::nullopt;
   // The nearest plan is of interest only if no plan fits.
-  if (best_ || pruned_by_leader_) return estimator_.job().machine.device.memory;
+  if (!options_.finds_nearest || best_ || pruned_by_leader_) return estimator_.job().machine.device.memory;
   if (!nearest_) return std::nullopt;
   const auto [kinds, nearest] = miss(*nearest_);
   if (kinds > 1) return std::nullopt;
@@ -285,6 +296,7 @@ bool FamilySearch::all_keep_too_much(Plan plan, const LikeChoices& choices) cons
   return std::all_of(choices.rbegin(), choices.rend(), [&](const ChoiceValues& values) {
     if (never_saves(values, choices.front())) return true;
     set_choices(plan, values);
+    if (estimator_.host_limit(plan, {})) return true;
     if (!keeps_more_than(estimator_, plan, *limit)) return false;
     if (!space_.may_recompute_blocks(values)) return true;
     plan.recompute = Recompute::full;
@@ -619,6 +631,12 @@ bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
       continue;
     }
     set_choices(plan, values);
+    if (const auto limit = estimator_.host_limit(plan, {})) {
+      Limits limits;
+      limits.add(*limit);
+      reject(plan, limits);
+      continue;
+    }
     std::optional<Seconds> step_time;
     const auto is_too_slow = [&] {
       step_time = estimator_.step_time(plan);
@@ -662,7 +680,8 @@ bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
     ++misfits_;
     too_large.push_back(values);
     // Among the reasons why a plan is impossible, a lack of memory is the mildest.
-    if (!nearest_ || std::tuple(1, memory / available) < miss(*nearest_)) note(estimator_.estimate(plan));
+    if (options_.finds_nearest && (!nearest_ || std::tuple(1, memory / available) < miss(*nearest_)))
+      note(estimator_.estimate(plan));
     try_fewer(values);
   }
   return none_fits;

@@ -101,6 +101,8 @@ class FamilySearch {
 
   /// Returns a lower bound of the memory of all plans with these degrees, for any offloading to host memory.
   [[nodiscard]] Bytes least_memory(Plan plan) const;
+  /// Returns whether the parameters of all plans with these degrees need more memory than devices and hosts have.
+  [[nodiscard]] bool cannot_fit(Plan plan) const;
 
   void reject(const Plan& plan, const Limits& limits);
 

@@ -10,13 +10,23 @@
 
 namespace ddl {
 
-Bytes memory_lower_bound(const Job& job, const Plan& plan) {
-  Plan least = plan;
-  least.zero_stage = 3;
-  least.shard_group = 0;
-  least.reshard = true;
-  least.secondary_shards = 0;
-  return parameters_lower_bound(job, least);
+namespace {
+
+/// Returns the plan with the sharding of parameters that needs the least memory.
+Plan most_sharded(Plan plan) {
+  plan.zero_stage = 3;
+  plan.shard_group = 0;
+  plan.reshard = true;
+  plan.secondary_shards = 0;
+  return plan;
+}
+
+}  // namespace
+
+Bytes memory_lower_bound(const Job& job, const Plan& plan) { return parameters_lower_bound(job, most_sharded(plan)); }
+
+bool host_lacks_memory(const Estimator& estimator, const Plan& plan) {
+  return estimator.host_limit(most_sharded(plan), {}).has_value();
 }
 
 Bytes parameters_lower_bound(const Job& job, const Plan& plan) {

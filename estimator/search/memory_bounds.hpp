@@ -10,6 +10,8 @@ namespace ddl {
 
 /// Returns a lower bound of the memory of all plans with these degrees, for any sharding and recomputation.
 [[nodiscard]] Bytes memory_lower_bound(const Job& job, const Plan& plan);
+/// Returns whether all plans with these degrees and this offloading need more host memory than a node has, for any sharding.
+[[nodiscard]] bool host_lacks_memory(const Estimator& estimator, const Plan& plan);
 /// Returns a lower bound of the memory of parameters and their optimizer state in the stage with
 /// most memory, for plans with these choices and any cuts of the stages.
 [[nodiscard]] Bytes parameters_lower_bound(const Job& job, const Plan& plan);

@@ -243,6 +243,7 @@ std::optional<MemoryCheck> other_strategy(const Estimator& estimator, const Memo
   options.optimizer = plan.optimizer;
   options.top = 1;
   options.tie = usual_tie;
+  options.finds_nearest = false;
   options.admitted = admitted;
   if (go_on) options.go_on = [&](std::int64_t, std::int64_t) { return go_on(); };
   // The search ranks plans that fit before plans at risk.

@@ -114,7 +114,7 @@ class Search {
     // The search itself starts afresh: it finds these plans again.
     SearchOptions options = options_;
     options.top = 1;
-    options.all = false;
+    options.all = options.finds_nearest = false;
     options.errors = nullptr;
     SearchCommons commons(commons_.estimator, options);
     std::map<Family, FamilySearch> families;

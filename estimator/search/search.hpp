@@ -53,6 +53,8 @@ struct SearchOptions {
   const TimeErrors* errors = nullptr;
   /// Whether some tool starts a plan. Among tied plans, such plans rank before others. Ignored unless `tie` is used, too.
   std::function<bool(const Estimate& estimate)> is_startable;
+  /// Whether the most nearly feasible plan of each family without a feasible plan is searched (SearchResult::rejected).
+  bool finds_nearest = true;
   bool only_startable = false;  ///< whether only plans that is_startable accepts are searched
   /// Whether choices that use host memory are always searched. Otherwise these choices are searched if no plan fits without
   /// them, or if each plan that may fit is at risk. With `tie`, strategies of one axis are also searched with the optimizer

@@ -161,6 +161,7 @@ struct Timing {
     T forward_kernels = T(0), backward_kernels = T(0);
     T disturbed = T(0);                           ///< the part of the busy time that is longer on the slowest rank
     T idle_forward = T(0), idle_backward = T(0);  ///< waiting for the host to launch kernels
+    T whole = T(0);                               ///< busy and waiting time, with the waiting for the slowest rank
     double forward_launches = 0, backward_launches = 0;
 
     [[nodiscard]] T busy() const { return forward + backward; }
@@ -238,7 +239,8 @@ template <class T>
     Stage& own = result.stages[i];
     own.idle_forward = larger<T>(none, start * (own.forward_launches * step.forward_hosts) - own.forward);
     own.idle_backward = larger<T>(none, start * (own.backward_launches * step.backward_hosts) - own.backward);
-    T time = own.busy() + own.idle();
+    T& time = own.whole;
+    time = own.busy() + own.idle();
     if (step.several_ranks) {
       own.disturbed += T(step.paging.value());
       time += own.disturbed * disturbance;
@@ -289,22 +291,27 @@ template <class T>
   return result;
 }
 
-/// The compute of a stage in a window, and the time that its device waits for the host in that window, in seconds.
+/// The compute of a stage in a window, and the time in that window in which its device waits for the host or for the longest
+/// stage, in seconds.
 template <class T>
 struct Computing {
   T kernels = T(0), idle = T(0);
 };
 /// Returns the work of a stage in a window of the gradient exchange. `rounds`: the number of gradient exchanges.
 template <class T>
-[[nodiscard]] Computing<T> computing_in(Window window, const typename Timing<T>::Stage& stage, const Step& step,
+[[nodiscard]] Computing<T> computing_in(Window window, const Timing<T>& timing, std::size_t of_stage, const Step& step,
                                         double rounds) {
+  const typename Timing<T>::Stage& stage = timing.stages[of_stage];
   const double batches = std::max(rounds, step.overlapped_batches);
+  // For each micro-batch, a stage waits for the longest stage. Without this wait, longer kernels of another stage would hide
+  // more of its exchange at the same pace, so the step would be shorter.
+  const T wait = larger<T>(T(0), timing.stages[static_cast<std::size_t>(timing.critical.time)].whole - stage.whole);
   switch (window) {
     case Window::backward:
       // Gradients that are exchanged once per step are complete only in backward of the last micro-batches.
-      return {stage.backward_kernels * batches, stage.idle_backward * batches};
+      return {stage.backward_kernels * batches, (stage.idle_backward + wait) * batches};
     case Window::computing:
-      return {stage.kernels() * step.micro_batches, stage.idle() * step.micro_batches};
+      return {stage.kernels() * step.micro_batches, (stage.idle() + wait) * step.micro_batches};
     case Window::next_forward:
       return {stage.forward_kernels * batches, stage.idle_forward * batches};
     default:
@@ -339,7 +346,6 @@ void finish(const Step& step, const Updates& updates, const CoefficientValues<T>
   const T none(0);
   for (std::size_t i = 0; i < updates.stages.size(); ++i) {
     const Updates::Stage& own = updates.stages[i];
-    const typename Timing<T>::Stage& stage = timing.stages[i];
     const T update = own.update.at(x, step.origin);
     if (timing[Part::weight_update] < update) {
       timing[Part::weight_update] = update;
@@ -352,17 +358,17 @@ void finish(const Step& step, const Updates& updates, const CoefficientValues<T>
     const T all = exchange.total() + copies + fragments;
     if (own.gather_window != Window::none && none < exchange.after_update) {
       const GradientExchangeTimes<T> gather{none, exchange.after_update, none, 0, 1};
-      const Computing<T> meanwhile = computing_in<T>(own.gather_window, stage, step, 1);
+      const Computing<T> meanwhile = computing_in<T>(own.gather_window, timing, i, step, 1);
       exchange.after_update = exposed(gather, meanwhile.kernels, meanwhile.idle, own.parts, updates.slowdown);
     }
     if (own.window != Window::none && own.exchange.copies_overlap && none < copies) {
       const GradientExchangeTimes<T> sum{copies, none, none, 1, 0};
-      const Computing<T> meanwhile = computing_in<T>(Window::backward, stage, step, 1);
+      const Computing<T> meanwhile = computing_in<T>(Window::backward, timing, i, step, 1);
       copies = exposed(sum, meanwhile.kernels, meanwhile.idle, own.parts, updates.slowdown);
     }
     T shown = exchange.total();
     if (own.window != Window::none) {
-      const Computing<T> meanwhile = computing_in<T>(own.window, stage, step, exchange.rounds);
+      const Computing<T> meanwhile = computing_in<T>(own.window, timing, i, step, exchange.rounds);
       T left = exposed(exchange, meanwhile.kernels, meanwhile.idle, own.parts, updates.slowdown);
       // Sums among copies that overlap with the same kernels also overlap with these exchanges: they have other streams and
       // other links. If both parts were added, longer kernels would make a step shorter.
@@ -374,7 +380,7 @@ void finish(const Step& step, const Updates& updates, const CoefficientValues<T>
     }
     shown += own.unsharded_weight_sync.at(x, step.origin) + copies;
     if (updates.fragments_share > 0) {
-      const Computing<T> meanwhile = computing_in<T>(Window::computing, stage, step, 1);
+      const Computing<T> meanwhile = computing_in<T>(Window::computing, timing, i, step, 1);
       const T left = fragments - meanwhile.idle * updates.fragments_share;
       shown += lengthening<T>(left, meanwhile.kernels, updates.fragments_share, updates.slowdown);
     }

@@ -107,6 +107,49 @@ TEST_CASE("longer kernels never make a step shorter") {
   }
 }
 
+TEST_CASE("longer backward kernels of some stages never make the step of a pipeline shorter") {
+  Random random(94);
+  const auto time = [&] { return Term(Seconds(random.whole(0, 100) / 10.0)); };
+  for (int turn = 0; turn < 3000; ++turn) {
+    Step step;
+    step.stages = random.whole(2, 4);
+    step.micro_batches = random.whole(1, 6);
+    step.chunks = random.whole(1, 2);
+    step.overlapped_batches = std::min<double>(step.micro_batches, random.whole(1, 3));
+    step.fills_bubbles = step.chunks == 1 && random.chance();
+    step.has_end = random.chance();
+    step.several_ranks = random.chance();
+    step.rank_waiting = random.whole(0, 3) / 10.0;
+    step.transfers.resize(static_cast<std::size_t>(step.stages));
+    const double rounds = random.chance() ? 1 : step.micro_batches;
+    const Window window = random.of(std::vector{Window::none, Window::backward, Window::computing});
+    Updates updates;
+    if (random.chance()) updates.slowdown = {random.whole(10, 15) / 10.0, random.whole(10, 15) / 10.0, {}};
+    std::vector<double> longer;
+    for (int stage = 0; stage < step.stages; ++stage) {
+      step.tasks.push_back({stage, false, Part::forward, 0, time(), 1 / step.chunks});
+      step.tasks.push_back({stage, true, Part::backward, 0, time(), 1 / step.chunks});
+      longer.push_back(random.chance() ? 0 : random.whole(1, 50) / 10.0);
+      Updates::Stage& own = updates.stages.emplace_back();
+      own.of_gradients = time();
+      own.of_weights = time();
+      own.of_copies = time();
+      own.parts = {1.0 * random.whole(1, 20), 1.0 * random.whole(1, 20)};
+      own.exchange.rounds = rounds;
+      own.exchange.gathers = random.whole(0, 2) * step.micro_batches;
+      own.exchange.copies_overlap = random.chance();
+      own.window = window;
+    }
+    Step slower = step;
+    for (Task& task : slower.tasks) {
+      if (task.backward) task.time.add(Seconds(longer[static_cast<std::size_t>(task.stage)]));
+    }
+    INFO("turn " << turn);
+    const double taken = predicted(StepTemplate{step, updates}, step.origin);
+    CHECK(taken <= predicted(StepTemplate{slower, updates}, step.origin) * (1 + 1e-12));
+  }
+}
+
 TEST_CASE("no assignment of tasks to stages takes less than the step without stages") {
   Random random(91);
   for (int turn = 0; turn < 500; ++turn) {
