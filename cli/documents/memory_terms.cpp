@@ -123,8 +123,8 @@ class TermsMaker {
       add(MemoryItem::weights, "other models", others);
     const Bytes saved = saved_weights(Estimator(study_.job()).stage(plan_, stage_));
     const Bytes gathered = study_.assumptions().gathers_units ? gathered_more() : Bytes{};
-    // A rank saves its weights when it has gathered none for a step.
-    const bool is_saving = saved > Bytes{} && memory_.weights - told_ > saved * 0.5 && memory_.activations <= nothing;
+    // A rank saves its weights when it has gathered none for a step, which would be at most half as many bytes.
+    const bool is_saving = saved > Bytes{} && memory_.weights - told_ > saved * 0.75;
     if (is_saving) add(MemoryItem::weights, "all weights, gathered to be saved", saved);
     if (!is_saving && gathered > nothing && memory_.weights - told_ > gathered * 0.5)
       add(MemoryItem::weights, "the rest of two blocks, gathered, and of layers outside blocks", gathered);
