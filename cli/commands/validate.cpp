@@ -89,6 +89,17 @@ std::string machines_text(const Validation& validation, const ValidateOptions& o
   return names.size() == 1 ? *names.begin() : fmt::format("{} machines", names.size());
 }
 
+/// Adds how many runs that ran the memory model would refuse, and which items need most of their memory.
+void add_refused(Document& document, const ValidationSummary::Group& all) {
+  if (all.refused + all.at_risk == 0) return;
+  document.line(fmt::format("memory: of {} that ran, {} would be refused (DOES-NOT-FIT), and {} would be AT-RISK",
+                            count_text(all.with_verdict, "run"), all.refused, all.at_risk));
+  std::string largest;
+  for (const auto& [item, count] : all.refused_for)
+    largest += fmt::format("{}{} ({})", largest.empty() ? "" : ", ", to_string(item), count);
+  if (!largest.empty()) document.line("most of the memory of refused runs: " + largest);
+}
+
 Document document_of(const Validation& validation, const ValidateOptions& options) {
   const ValidationSummary& summary = validation.summary;
   const ScalingSummary scaling = scaling_errors(validation.cases, options.by);
@@ -111,15 +122,7 @@ Document document_of(const Validation& validation, const ValidateOptions& option
                               tenths(scaling.overall.mean_absolute), tenths(scaling.overall.median_absolute),
                               count_text(scaling.overall.runs, "run")));
   }
-  const ValidationSummary::Group& all = summary.overall;
-  if (all.refused + all.at_risk > 0) {
-    document.line(fmt::format("memory: of {} that ran, {} would be refused (DOES-NOT-FIT), and {} would be AT-RISK",
-                              count_text(all.with_verdict, "run"), all.refused, all.at_risk));
-    std::string largest;
-    for (const auto& [item, count] : all.refused_for)
-      largest += fmt::format("{}{} ({})", largest.empty() ? "" : ", ", to_string(item), count);
-    if (!largest.empty()) document.line("most of the memory of refused runs: " + largest);
-  }
+  add_refused(document, summary.overall);
   const auto unpredicted =
       std::ranges::count_if(validation.cases, [](const ValidationCase& one) { return !one.predicted.has_value(); });
   if (summary.is_taught) {
@@ -135,7 +138,7 @@ Document document_of(const Validation& validation, const ValidateOptions& option
   std::vector<Column> columns{words(options.by),     figures("cases"),   figures("accuracy"),
                               figures("mean error"), figures("covered"), figures("accuracy of ideal")};
   if (scaling.overall.runs > 0) columns.push_back(figures("scaling error"));
-  if (all.refused > 0) columns.push_back(figures("refused"));
+  if (summary.overall.refused > 0) columns.push_back(figures("refused"));
   if (summary.is_taught) columns.push_back(figures("no fitted factors"));
   Table groups(columns);
   for (const auto& [name, group] : summary.groups) {
@@ -149,7 +152,7 @@ Document document_of(const Validation& validation, const ValidateOptions& option
       const auto found = scaling.groups.find(name);
       cells.push_back(found != scaling.groups.end() ? tenths(found->second.mean_absolute) : "-");
     }
-    if (all.refused > 0) cells.push_back(group.refused > 0 ? std::to_string(group.refused) : "-");
+    if (summary.overall.refused > 0) cells.push_back(group.refused > 0 ? std::to_string(group.refused) : "-");
     if (summary.is_taught) cells.push_back(fmt::format("{:.3f}", group.untaught_accuracy));
     groups.add(cells);
   }

@@ -177,7 +177,7 @@ double decoding_rate(const Job& job, const Plan& plan) {
   if (decoders.cores <= 0) return 0;
   const ImageLoader loader = *job.coefficients.software.image_loader;
   const double augmented = job.facts.sample_items * augmentation_time(job.coefficients.software.augmentation);
-  // Python runs a policy in one thread of a process at a time, also beside threads that decode.
+  // Python runs a policy in one thread of a process at a time, even if other threads decode.
   const bool has_processes = loader == ImageLoader::pillow;
   const double transformed = job.facts.sample_items * transform_time + (has_processes ? augmented : 0);
   const double image = job.image_pixels / pixel_rate(loader) + transformed;
