@@ -44,7 +44,7 @@ constexpr auto concept_table = std::to_array<Concept>({
     {"scaling weak-scaling strong-scaling scalability scaling-efficiency",
      "'recommend MODEL --gpus 8..1024' shows the best plan of each number of GPUs: strong scaling with --global-batch, weak "
      "scaling without."},
-    {"bottleneck trace timeline perfetto chrome-trace gantt",
+    {"bottleneck where-does-the-time-go where-the-time-goes trace timeline perfetto chrome-trace gantt",
      "'explain' names the bottleneck of each phase. --format trace writes a timeline for Perfetto and chrome://tracing."},
     // Memory
     {"oom out-of-memory cuda-out-of-memory fit fits memory-usage",
@@ -116,7 +116,8 @@ constexpr auto concept_table = std::to_array<Concept>({
      "measures "
      "the network, and 'predict exchange' predicts single collectives."},
     {"sharp nvls in-network",
-     "--allreduce in-network predicts gradients that the switches add; 'predict exchange --algorithm all' compares "
+     "--allreduce in-network predicts an allreduce in which the switches add the gradients; 'predict exchange --algorithm "
+     "all' compares "
      "algorithms."},
     {"allreduce all-reduce allgather all-gather reduce-scatter all-to-all alltoall collective collectives",
      "'predict exchange --operation allreduce --ranks 64' predicts collectives. --allreduce fixes the algorithm of "
@@ -128,7 +129,7 @@ constexpr auto concept_table = std::to_array<Concept>({
     {"overlap communication-overlap exposed-communication",
      "'explain' shows hidden and exposed communication. The software says what overlaps; --no-overlap and --setting "
      "overlaps_gradients=no change this."},
-    {"slurm sbatch srun pbs lsf launch launcher launch-script launch-dir torchrun command",
+    {"slurm sbatch srun pbs lsf launch launcher launch-script launch-dir launch-files torchrun command",
      "'recommend --save-dir DIR' writes launch files (torchrun, Megatron-LM, DeepSpeed, torchtitan, NeMo, Slurm); --for "
      "chooses the framework. --like SCRIPT reads the GPUs of batch scripts."},
     {"tpu tpus trainium gaudi ascend npu",
