@@ -48,9 +48,8 @@ constexpr auto concept_table = std::to_array<Concept>({
      "'explain' names the bottleneck of each phase. --format trace writes a timeline for Perfetto and chrome://tracing."},
     // Memory
     {"oom out-of-memory cuda-out-of-memory fit fits memory-usage",
-     "'recommend MODEL --gpus 1', with --lora 16 for adapters, says whether a training fits on one GPU, and 'check "
-     "JOB.yaml' "
-     "checks a job and names changes that would fit. See 'help memory'."},
+     "'recommend MODEL --lora 16 --gpus 1' says whether a fine-tuning fits on one GPU. 'check JOB.yaml' says it for a job, "
+     "with changes that would fit. See 'help memory'."},
     {"activation-memory activations peak-memory memory-breakdown",
      "'explain MODEL --gpus N --memory' lists the memory at the peak of a step, layer by layer. --memory-timeline FILE.svg "
      "draws the memory over the step."},
@@ -116,9 +115,8 @@ constexpr auto concept_table = std::to_array<Concept>({
      "measures "
      "the network, and 'predict exchange' predicts single collectives."},
     {"sharp nvls in-network",
-     "--allreduce in-network predicts an allreduce in which the switches add the gradients; 'predict exchange --algorithm "
-     "all' compares "
-     "algorithms."},
+     "--allreduce in-network predicts an allreduce in which the switches add the gradients. 'predict exchange "
+     "--algorithm all' compares algorithms."},
     {"allreduce all-reduce allgather all-gather reduce-scatter all-to-all alltoall collective collectives",
      "'predict exchange --operation allreduce --ranks 64' predicts collectives. --allreduce fixes the algorithm of "
      "gradients."},

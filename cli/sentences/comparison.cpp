@@ -112,11 +112,12 @@ SlowdownReason behind_first(const Estimate& behind, const Estimate& first, const
   if (std::abs(longer) < 0.005) return {"as fast", {}};
   const std::int64_t percents = std::max<std::int64_t>(1, std::lround(std::abs(longer) * 100.0));
   if (longer > 0) return {fmt::format("{} %", percents), std::string(why_slower(behind, first))};
-  const bool is_untaught = !learned.empty() && !is_known(learned, behind.plan.mesh.family());
+  const auto is_fitted = [&](const Estimate& each) { return is_known(learned, each.plan.mesh.family()); };
+  const bool is_unfitted = !is_fitted(behind) && is_fitted(first);
   return {fmt::format("-{} %", percents), behind.verdict > first.verdict   ? "may not fit"
                                           : objective == Objective::energy ? "more energy"
                                           : objective == Objective::memory ? "more memory"
-                                          : is_untaught                    ? "not covered by the fitted runs"
+                                          : is_unfitted                    ? "not covered by the fitted runs"
                                           : !why_lower.empty()             ? std::string(why_lower)
                                                                            : "less simple"};
 }
