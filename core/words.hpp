@@ -31,8 +31,8 @@ namespace ddl {
 /// Returns the last step of a path: `train.py` of `examples/train.py`.
 [[nodiscard]] constexpr std::string_view last_step(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-/// Returns the number that the whole text is, in decimal: `64`, `-5`, and for floating-point types `1.5e3`. Empty for other
-/// texts, a leading `+` or spaces among them, and for numbers that `Number` cannot hold.
+/// Returns the decimal number that makes up the whole text: `64`, `-5`, and for floating-point types `1.5e3`. Returns
+/// nothing if the text is not a number, if it has spaces or a leading `+`, or if `Number` cannot hold the number.
 template <class Number = std::int64_t>
 [[nodiscard]] std::optional<Number> number_in(std::string_view text) {
   Number number{};

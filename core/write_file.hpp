@@ -18,7 +18,6 @@ enum class Written {
 /// that cannot be replaced, such as a bind mount or a file in a read-only folder, is written in place. A special file
 /// (`/dev/stdout`, a pipe) is written to directly. Throws Error with the path and the reason if the file cannot be written.
 /// `made`: called with the descriptor of the complete new file, before another process can open the file by its final name.
-/// final name.
 Written write_file(const std::string& path, std::string_view content, const std::function<void(int)>& made = {});
 
 /// The path of the file that `path` refers to after following links, which may end at a file that does not exist yet. Throws

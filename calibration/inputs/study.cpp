@@ -478,8 +478,8 @@ Study::Study(StudySpec spec, StudyInputs inputs)
   }
   if (measured.layout == "both" && has_layout(model_)) {
     warnings_.emplace_back(
-        "kernels of images were measured in channels-last and in channels-first, and both are used; give the profiles of "
-        "one layout with --profile");
+        "kernels of images were measured in channels-last and in channels-first, and predictions mix both: give only the "
+        "profiles of one of the two layouts with --profile");
   }
   job_ = std::make_unique<Job>(Job{.facts = facts_,
                                    .machine = machine_,

@@ -5,10 +5,10 @@
 
 #include "calibration/inputs/measured_models.hpp"
 #include "calibration/inputs/study.hpp"
-#include "estimator/kernels/framework_kernels.hpp"
 #include "estimator/kernels/kernel_model.hpp"
 #include "estimator/kernels/kernel_time.hpp"
 #include "estimator/kernels/problem_times.hpp"
+#include "estimator/kernels/recurrent_steps.hpp"
 #include "estimator/kernels/roofline.hpp"
 
 namespace ddl {

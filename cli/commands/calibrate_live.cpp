@@ -334,16 +334,15 @@ void add_live_options(const Command& command, LiveRequest& request) {
   command.add_option("--measure", request.measure,
                      fmt::format("measurements to make, from {} (default: all)", fmt::join(measure_words(), ", ")), "LIST");
   command.add_option("--smallest", request.smallest, "smallest message", "SIZE").default_str("4 B");
-  command.add_option("--largest", request.largest, "largest message", "SIZE").default_str("4 MiB, with --nccl 1 GiB");
+  command.add_option("--largest", request.largest, "largest message", "SIZE").default_str("4 MiB; 1 GiB with --nccl");
   add_number(command, "--limit", request.limit, 0, 1e6, "seconds per message size of each table (default 0.1)");
   command.add_option("--kernel", request.kernel, "kernel problem to overlap with a collective (default: a convolution)");
   command.add_option("--backend", request.backend,
-                     "back end that runs the overlapped kernel (default: onednn, with "
-                     "--nccl cuda)");
+                     "back end that runs the overlapped kernel (default: onednn; cuda with --nccl)");
   command.add_option("--buffers", request.buffers, "buffers of --nccl: in-place, as in DDP and FSDP, or separate")
       .default_str("in-place");
   command.add_option("--rendezvous", request.rendezvous,
-                     "rendezvous of NCCL's ranks: HOST:PORT of rank 0, or mpi (default: that of the launcher)", "ADDRESS");
+                     "where NCCL's ranks meet: HOST:PORT of rank 0, or mpi; default: what the launcher sets", "ADDRESS");
   add_number(command, "--patience", request.patience, 0.1, 86400,
              "seconds that ranks wait to connect (default 120) or for a heartbeat (default 30)");
   command.add_option("--osu", request.osu, "write the times into this file in the format of the OSU micro-benchmarks",

@@ -464,8 +464,9 @@ void add_explain(const Command& program, Request& request) {
   add_measured_step(command, options->measured);
   const Option memory = command.add_switch(
       "--memory", options->memory, "list the contents of memory at the peak of a step, with the source of each number");
-  add_whole_number(command, "--stage", options->stage, 1, 1'000'000,
-                   "list what tools show, for this pipeline stage only, counted from 1; default: all stages")
+  add_whole_number(
+      command, "--stage", options->stage, 1, 1'000'000,
+      "pipeline stage whose figures of memory tools (nvidia-smi, torch) are listed, counted from 1; default: all")
       .needs(memory);
   command
       .add_option("--memory-timeline", options->memory_timeline, "draw the memory over a step into a file that ends in .svg")

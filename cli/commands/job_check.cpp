@@ -321,10 +321,10 @@ void refuse_model(const std::string& file) {
   std::error_code unknown;
   if (std::filesystem::exists(file, unknown) || is_path(file)) return;
   const std::vector<std::string> models = model_names();
-  const std::string model = canonical_model_name(file);
-  if (!contains(models, model)) return;
-  throw Error(fmt::format("{} is a model, but 'check' takes a job file", quote(file)),
-              fmt::format("'ddl-oracle recommend {} --machine h100 --gpus 64 --save-job job.yaml' writes one", model));
+  if (!contains(models, canonical_model_name(file.substr(0, file.find('@'))))) return;
+  throw Error(
+      fmt::format("{} is a model, but 'check' takes a job file", quote(file)),
+      fmt::format("'ddl-oracle recommend {} --gpus 1' says whether it fits; --save-job job.yaml writes a job", file));
 }
 
 void judge_into(JobCheck& check, const CheckOptions& options) {

@@ -74,7 +74,9 @@ void require_gpus(const DraftRequest& request, bool is_captured) {
   }
   if (!request.host.gpus) {
     throw Error(fmt::format("no GPUs were detected: none of {} lists any", asked_gpu_tools("and")),
-                "run this on a node with GPUs, or give their saved outputs: --captured FILE; " + keep);
+                "run this on a node with GPUs, give their saved outputs with --captured FILE, or replace --like by --gpu "
+                "mi300x --per-node 8 --nodes 8 --network 400Gb/s; " +
+                    keep);
   }
   const DetectedGpus& gpus = *request.host.gpus;
   const std::string maker = maker_of(like.device.name);
@@ -185,8 +187,8 @@ Report new_machine(const MachineNewRequest& asked, const std::string& format) {
     throw Error("--captured and the options of a datasheet exclude each other", "leave out one of them");
   if (asked.like.empty() && !by_sheet && asked.outputs.empty())
     throw Error("neither a machine nor a GPU is given",
-                "write for example --like dgx-h100 on a node of the machine, --captured nvidia-smi.txt, or --gpu h100 "
-                "--per-node 8 --nodes 16");
+                "write for example --like dgx-h100 on a node of the machine, --captured nvidia-smi.txt, or --gpu mi300x "
+                "--per-node 8 --nodes 8 --network 400Gb/s");
   std::error_code unknown;
   if (!output.empty() && !asked.force && fs::exists(output, unknown)) {
     throw Error(fmt::format("{} exists already", quote_path(output)), "give another name, or overwrite it with --force");
@@ -221,12 +223,14 @@ Report new_machine(const MachineNewRequest& asked, const std::string& format) {
   return report;
 }
 
-/// Adds an option with a quantity, such as --memory 80GiB.
+/// Adds an option with a quantity, such as --memory 80GiB. A number without a unit gets a hint with the unit of `example`.
 template <class Q>
 void add_quantity(const Command& command, const std::string& name, std::optional<Q>& into, const Plausible<Q>& range,
                   const std::string& type, const std::string& example, const std::string& description) {
   const auto parse = [&range, example](const std::string& text, UnitProblem& problem) -> std::optional<Q> {
     const std::optional<Q> value = parse_plausible(text, range, problem);
+    if (!value && !text.empty() && text.find_first_not_of("0123456789.") == std::string::npos)
+      problem.hint = "write for example " + text + example.substr(example.find_first_not_of("0123456789."));
     if (!value || value->value() > 0) return value;
     problem = {quote(text) + " must be greater than zero", "write for example " + example};
     return std::nullopt;

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <bit>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -22,6 +24,7 @@
 #include "core/units.hpp"
 #include "estimator/choices/plan_choice.hpp"
 #include "estimator/search/rank.hpp"
+#include "estimator/search/ties.hpp"
 
 namespace ddl {
 namespace {
@@ -63,6 +66,12 @@ std::size_t plans_not_shown(const RecommendAnswer& answer) {
   return ranked + answer.result.behind.size() - answer.shown.size();
 }
 
+/// Whether a plan fits with the memory that the allocator reserves.
+bool fits_as_reserved(const RecommendAnswer& answer, Estimate estimate) {
+  add_reserved(*answer.estimator, estimate);
+  return verdict_of(estimate.memory, answer.study->machine().device.memory) == Verdict::fits;
+}
+
 /// Explains the star of the recommended plan; empty if the recommended plan is in the first row.
 std::string star_text(const RecommendAnswer& answer, const RankedRows& rows) {
   if (rows.recommended == 0) return {};
@@ -70,9 +79,7 @@ std::string star_text(const RecommendAnswer& answer, const RankedRows& rows) {
   const bool is_near = recommended.time.step_time() <= first.time.step_time() * (1 + usual_tie);
   const bool is_simpler = simplicity_of(recommended.plan) < simplicity_of(first.plan);
   if (!is_near || !is_simpler) {
-    Estimate reserved = first;
-    add_reserved(*answer.estimator, reserved);
-    if (verdict_of(reserved.memory, answer.study->machine().device.memory) != Verdict::fits)
+    if (!fits_as_reserved(answer, first))
       return "★ is recommended: with the memory that the allocator reserves, faster plans may not fit";
   }
   if (!is_near)
@@ -100,9 +107,9 @@ std::string faster_text(const RecommendAnswer& answer) {
   const bool is_near = is_simpler && first.time.step_time() <= fastest->time.step_time() * (1 + usual_tie);
   return fmt::format("{} takes {}, {} less{}", plan_word(fastest->plan), humanize(fastest->time.step_time()),
                      share_text(1 - fastest->time.step_time() / first.time.step_time()),
-                     is_near
-                         ? fmt::format("; within {:.0f} % of the fastest, the simplest plan is recommended", usual_tie * 100)
-                         : ", and may not fit");
+                     is_near ? fmt::format("; not recommended, because the simplest plan within {:.0f} % of the fastest is",
+                                           usual_tie * 100)
+                             : ", but may not fit with the memory that the allocator reserves");
 }
 
 void add_table(Document& document, const RecommendAnswer& answer, const RankedRows& rows, const Training& training) {
@@ -142,6 +149,18 @@ void add_table(Document& document, const RecommendAnswer& answer, const RankedRo
     document.paragraph("plans that may not fit follow plans that fit: --allow-risk sorts all by time");
 }
 
+/// Why a plan that is faster than the recommended plan ranks lower; empty if it is only less simple.
+std::string_view why_lower(const RecommendAnswer& answer, const Estimate& faster) {
+  const Estimate& first = answer.shown.front();
+  if (!is_startable(*answer.study, faster) && is_startable(*answer.study, first)) return "no tool starts it";
+  const bool is_near = first.time.step_time() <= faster.time.step_time() * (1 + usual_tie);
+  const bool has_more_axes = std::popcount(faster.plan.mesh.family()) > std::popcount(first.plan.mesh.family());
+  if (is_near && has_more_axes) return {};
+  if (!answer.options.allow_risk && !fits_as_reserved(answer, faster))
+    return "may not fit with the memory that the allocator reserves";
+  return splits_short_contexts(answer.study->job().facts, faster.plan) ? "no measured run splits such short samples" : "";
+}
+
 void add_why_not(Document& document, const RecommendAnswer& answer, const RankedRows& rows) {
   document.section("Why not the others");
   Table others(
@@ -151,8 +170,8 @@ void add_why_not(Document& document, const RecommendAnswer& answer, const Ranked
     const Estimate& each = answer.shown[rows.order[row]];
     const Estimate& first = answer.shown.front();
     const bool is_faster = each.time.step_time() < first.time.step_time();
-    const bool starts = !is_faster || is_startable(*answer.study, each) || !is_startable(*answer.study, first);
-    SlowdownReason behind = behind_first(each, first, answer.study->coefficients().learned, answer.objective, starts);
+    SlowdownReason behind = behind_first(each, first, answer.study->coefficients().learned, answer.objective,
+                                         is_faster ? why_lower(answer, each) : "");
     others.add(
         {std::to_string(row + 1), family_name(each.plan.mesh.family()), std::move(behind.longer), std::move(behind.why)});
   }

@@ -90,6 +90,8 @@ std::string memory_card(const Estimate& estimate, const Study& study) {
   if (study.margin() > Bytes{}) text += fmt::format(" less {}", humanize(study.margin()));
   text += fmt::format("  {}  {}", memory_gauge(memory.total(), memory.upper_bound(), study.device_memory()),
                       to_string(estimate.verdict));
+  const bool offloads = estimate.plan.offload != Offload::none || estimate.plan.offload_activations;
+  if (estimate.verdict == Verdict::fits && offloads) text += " with offloading";
   if (memory.upper_bound() > memory.total()) text += fmt::format(", at most {}", humanize(memory.upper_bound()));
   return text;
 }

@@ -17,8 +17,8 @@ struct ScalingQuestion {
 
 /// The results of comparing all points. Each list has one entry per point.
 struct Scaling {
-  /// Throughput per GPU, relative to the point with the fewest GPUs that has a plan (and has the same global batch, if the
-  /// batch is fixed). Empty for a point without a plan.
+  /// Throughput per GPU, relative to the point with the fewest GPUs among the points that have a plan. If the batch is
+  /// fixed, only points with the same global batch are compared. Empty for a point without a plan.
   std::vector<std::optional<double>> efficiency;
   /// Whether the point is on the Pareto front of time and cost. Always false without prices.
   std::vector<bool> on_front;

@@ -67,13 +67,27 @@ bool may_change_places(const StudyOutcome& best, const StudyOutcome& other) {
   return std::log(figure_of(other) / figure_of(best)) < std::hypot(std::log(a->high), std::log(b->low));
 }
 
-/// Names the studies that may be as good as the best one: `, but tied with h100`; empty if there is none.
-std::string tied_text(const std::vector<const StudyOutcome*>& order, const Labels& labels) {
-  std::vector<std::string> tied;
-  for (std::size_t i = 1; i < order.size(); ++i) {
-    if (may_change_places(*order.front(), *order[i])) tied.push_back(labels.of(*order[i]));
+/// Compares the second study with the best one: `dgx-a100 takes 1.07 times as long, within the error`. Names further studies
+/// that may be as good as the best one.
+std::string against_best(const std::vector<const StudyOutcome*>& order, const Labels& labels) {
+  const StudyOutcome &best = *order[0], &next = *order[1];
+  const double ratio = figure_of(next) / figure_of(best);
+  std::string text;
+  if (ratio < 1.005) {
+    text = fmt::format("; {} is within 0.5 %", labels.of(next));
+  } else {
+    text = best.objective == Objective::time   ? fmt::format("; {} takes {:.3g} times as long", labels.of(next), ratio)
+           : best.objective == Objective::cost ? fmt::format("; {} costs {:.3g} times as much", labels.of(next), ratio)
+                                               : fmt::format("; {} needs {:.3g} times as much", labels.of(next), ratio);
+    if (may_change_places(best, next)) text += ", within the error";
   }
-  return tied.empty() ? std::string() : fmt::format(", but tied with {}", fmt::join(tied, ", "));
+  std::vector<std::string> tied;
+  for (std::size_t i = 2; i < order.size(); ++i) {
+    if (may_change_places(best, *order[i])) tied.push_back(labels.of(*order[i]));
+  }
+  if (!tied.empty()) text += fmt::format("; also within the error: {}", fmt::join(tied, ", "));
+  if (!labels.several_models() && best.global_batch != next.global_batch) text += "; the global batches differ";
+  return text;
 }
 
 void add_first_line(Document& document, const Outcomes& outcomes, const Labels& labels) {
@@ -86,12 +100,8 @@ void add_first_line(Document& document, const Outcomes& outcomes, const Labels& 
     return document.line(labels.of(best) + (all_answered ? " alone has a plan that fits" : " alone has an answer"),
                          ": " + figure_text(best));
   }
-  const StudyOutcome& next = *order[1];
-  const double ratio = figure_of(next) / figure_of(best);
-  const std::string against = ratio < 1.005 ? fmt::format("as is {} within 0.5 %", labels.of(next))
-                                            : fmt::format("{} {:.3g} times that", labels.of(next), ratio);
   document.line(fmt::format("{} {}", labels.of(best), superlative(best, labels.several_models())),
-                fmt::format("{}: {}, {}", tied_text(order, labels), figure_text(best), against));
+                fmt::format(": {}{}", figure_text(best), against_best(order, labels)));
 }
 
 Table plans_table(const Outcomes& outcomes, const Labels& labels) {

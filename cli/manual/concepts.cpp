@@ -34,9 +34,8 @@ constexpr auto concept_table = std::to_array<Concept>({
      "'recommend --model A,B' and '--machine C,D' compare models and machines, '--machine h100:32,a100:64' also numbers of "
      "GPUs, 'recommend --strategy data,spatial' compares strategies, and 'explain --against PLAN' compares two plans."},
     {"what-if upgrade faster-network faster-gpu",
-     "--what-if 'bandwidth*2' shows the step with links that are twice as fast, and 'bandwidth(node)*2' with such links in "
-     "a "
-     "node only. Several changes: --what-if 'bandwidth*2' --what-if 'peak(bf16)*0.8'."},
+     "--what-if 'bandwidth(between-nodes)*2' shows the step with a network that is twice as fast; 'bandwidth*2' doubles all "
+     "links, NVLink too. Several changes: --what-if 'bandwidth*2' --what-if 'peak(bf16)*0.8'."},
     {"interval uncertainty error confidence tie ties how-sure", "'help accuracy' explains intervals and ties."},
     {"slower slow too-slow why-slow why-slower slower-than-predicted actual observed real measured-step",
      "'explain MODEL --gpus N --plan PLAN --software NAME --measured 3.1s' compares a measured step with the prediction of "
@@ -45,11 +44,12 @@ constexpr auto concept_table = std::to_array<Concept>({
     {"scaling weak-scaling strong-scaling scalability scaling-efficiency",
      "'recommend MODEL --gpus 8..1024' shows the best plan of each number of GPUs: strong scaling with --global-batch, weak "
      "scaling without."},
-    {"bottleneck trace timeline perfetto chrome-trace gantt",
+    {"bottleneck where-does-the-time-go where-the-time-goes trace timeline perfetto chrome-trace gantt",
      "'explain' names the bottleneck of each phase. --format trace writes a timeline for Perfetto and chrome://tracing."},
     // Memory
     {"oom out-of-memory cuda-out-of-memory fit fits memory-usage",
-     "'check JOB.yaml' says whether a training fits in memory, and which changes would fit. See 'help memory'."},
+     "'recommend MODEL --lora 16 --gpus 1' says whether a fine-tuning fits on one GPU. 'check JOB.yaml' says it for a job, "
+     "with changes that would fit. See 'help memory'."},
     {"activation-memory activations peak-memory memory-breakdown",
      "'explain MODEL --gpus N --memory' lists the memory at the peak of a step, layer by layer. --memory-timeline FILE.svg "
      "draws the memory over the step."},
@@ -115,19 +115,19 @@ constexpr auto concept_table = std::to_array<Concept>({
      "measures "
      "the network, and 'predict exchange' predicts single collectives."},
     {"sharp nvls in-network",
-     "--allreduce in-network predicts gradients that the switches add; 'predict exchange --algorithm all' compares "
-     "algorithms."},
+     "--allreduce in-network predicts an allreduce in which the switches add the gradients. 'predict exchange "
+     "--algorithm all' compares algorithms."},
     {"allreduce all-reduce allgather all-gather reduce-scatter all-to-all alltoall collective collectives",
      "'predict exchange --operation allreduce --ranks 64' predicts collectives. --allreduce fixes the algorithm of "
      "gradients."},
     {"infiniband ethernet roce efa slingshot topology fat-tree torus dragonfly interconnect pcie "
      "network-bandwidth",
      "'machines show NAME' prints a machine file, which describes the network, and 'machines new' writes one. --what-if "
-     "'bandwidth(node)*2' shows the effect of a faster network."},
+     "'bandwidth(between-nodes)*2' shows the effect of a faster network."},
     {"overlap communication-overlap exposed-communication",
      "'explain' shows hidden and exposed communication. The software says what overlaps; --no-overlap and --setting "
      "overlaps_gradients=no change this."},
-    {"slurm sbatch srun pbs lsf launch launcher launch-script launch-dir torchrun command",
+    {"slurm sbatch srun pbs lsf launch launcher launch-script launch-dir launch-files torchrun command",
      "'recommend --save-dir DIR' writes launch files (torchrun, Megatron-LM, DeepSpeed, torchtitan, NeMo, Slurm); --for "
      "chooses the framework. --like SCRIPT reads the GPUs of batch scripts."},
     {"tpu tpus trainium gaudi ascend npu",

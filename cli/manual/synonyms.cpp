@@ -30,7 +30,7 @@ constexpr std::string_view say_budget = "write --budget 10kUSD, the highest cost
 constexpr std::string_view say_framework =
     "write --for torchtitan for plans and files of a framework, or --software for its speed (see 'software list')";
 constexpr std::string_view say_failures =
-    "write --mtbf '5.8 years per GPU', the mean time between failures, and the length of the training by --train-tokens or "
+    "write --mtbf '5.8 years per GPU' (mean time between failures), and give the training's length with --train-tokens or "
     "--epochs";
 constexpr std::string_view say_format = "write --format json, or csv, html, markdown";
 

@@ -82,7 +82,7 @@ Mesh mesh_said(std::string_view degrees, std::string_view value, const Plan& pla
     own.mesh.set(Axis::data, static_cast<int>(devices / ranks));
   if (own.mesh.devices() != devices) {
     throw Error(fmt::format("--layers {} has {} ranks, but the plan has {}", quote(value), own.mesh.devices(), devices),
-                "all layers use the same devices: the product of their degrees is the same");
+                "all layers use the same devices, so the degrees of every layout must have the same product");
   }
   return own.mesh;
 }

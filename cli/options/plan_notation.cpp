@@ -156,9 +156,9 @@ std::string letters_text(const std::vector<Plan>& plans) {
   if (std::ranges::any_of(plans, [](const Plan& plan) { return !order_word(plan).empty(); }))
     add("@ degrees placed innermost, on neighboring devices");
   if (std::ranges::any_of(plans, [](const Plan& plan) { return !plan.segments.empty(); }))
-    add("from the degrees of the layers from this layer on");
+    add("from: degrees of this layer and of all later ones");
   if (std::ranges::any_of(plans, [](const Plan& plan) { return !plan.recompute_segments.empty(); }))
-    add("ac, keep blocks from this layer on are recomputed or not");
+    add("ac, keep: blocks from this layer on are recomputed, or kept");
   if (std::ranges::any_of(plans, [](const Plan& plan) { return !plan.table_segments.empty(); }))
     add("t the tables from this one on, dp replicated");
   return fmt::format("{}", fmt::join(meanings, ", "));

@@ -48,6 +48,8 @@ void scale_exchanges(Coefficients& coefficients, bool inside, double latency, do
 
 /// The part of `bandwidth` and `latency` that is the link between devices and their host.
 constexpr std::string_view host_part = "host";
+/// The part of `bandwidth` and `latency` that is all levels of the network outside nodes.
+constexpr std::string_view outside_part = "between-nodes";
 
 /// Applies a change to each level of the network that the change names, or to the link to the host, if the change names it.
 template <class Change, class ChangeOfHost>
@@ -58,10 +60,12 @@ void change_levels(StudyInputs& inputs, const SupposedChange& change, const Chan
   std::vector<std::string> known;
   for (std::size_t i = 0; i < machine.levels.size(); ++i) {
     known.push_back(machine.levels[i].name);
-    if (!change.part.empty() && machine.levels[i].name != change.part) continue;
+    const bool is_outside = i > 0 && change.part == outside_part;
+    if (!change.part.empty() && machine.levels[i].name != change.part && !is_outside) continue;
     is_found = true;
     apply(machine.levels[i], i);
   }
+  if (machine.levels.size() > 1 && !contains(known, outside_part)) known.emplace_back(outside_part);
   if (machine.host) {
     known.emplace_back(host_part);
     if (change.part == host_part) {
@@ -199,6 +203,8 @@ SupposedChange parse_change(std::string_view text) {
   change.quantity = name;
   const SupposedQuantity* const quantity = quantity_named(name);
   if (quantity == nullptr) {
+    if (name == "network")
+      refuse("'network' is not a quantity of a machine", "write bandwidth(between-nodes)*2 or latency(between-nodes)/2");
     std::vector<std::string_view> known;
     for (const SupposedQuantity& each : quantities) known.push_back(each.name);
     const std::string nearest = suggest(std::string(name), known);
@@ -241,7 +247,7 @@ Option add_what_if_option(const Command& command, std::vector<std::string>& case
   return command.add_repeated(
       "--what-if", cases,
       "show what changes if a quantity of the machine is multiplied, or a setting has another value: "
-      "bandwidth(node)*2, peak(bf16)*0.8, straggler=1.2; repeatable",
+      "bandwidth(between-nodes)*2, peak(bf16)*0.8, straggler=1.2; repeatable",
       "CHANGE");
 }
 

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 
@@ -108,21 +107,19 @@ std::string describe(const Comparison& comparison, const Compared& explained, co
 }
 
 SlowdownReason behind_first(const Estimate& behind, const Estimate& first, const LearnedFamilies& learned,
-                            Objective objective, bool starts) {
+                            Objective objective, std::string_view why_lower) {
   const double longer = behind.time.step_time() / first.time.step_time() - 1.0;
   if (std::abs(longer) < 0.005) return {"as fast", {}};
   const std::int64_t percents = std::max<std::int64_t>(1, std::lround(std::abs(longer) * 100.0));
   if (longer > 0) return {fmt::format("{} %", percents), std::string(why_slower(behind, first))};
-  const bool is_untaught = !learned.empty() && !is_known(learned, behind.plan.mesh.family());
-  // A plan with no more axes than the first plan is behind it because of the memory that the allocator reserves.
-  const bool has_more_axes = std::popcount(behind.plan.mesh.family()) > std::popcount(first.plan.mesh.family());
+  const auto is_fitted = [&](const Estimate& each) { return is_known(learned, each.plan.mesh.family()); };
+  const bool is_unfitted = !is_fitted(behind) && is_fitted(first);
   return {fmt::format("-{} %", percents), behind.verdict > first.verdict   ? "may not fit"
                                           : objective == Objective::energy ? "more energy"
                                           : objective == Objective::memory ? "more memory"
-                                          : is_untaught                    ? "not covered by the fitted runs"
-                                          : !starts                        ? "no tool starts it"
-                                          : has_more_axes                  ? "less simple"
-                                                                           : "may not fit"};
+                                          : is_unfitted                    ? "not covered by the fitted runs"
+                                          : !why_lower.empty()             ? std::string(why_lower)
+                                                                           : "less simple"};
 }
 
 }  // namespace ddl

@@ -29,12 +29,13 @@ namespace ddl {
 [[nodiscard]] std::string describe(const Comparison& comparison, const Compared& explained, const Compared& other);
 /// How much longer a plan takes than the first plan, and the reason: `12 %`, `waiting in the pipeline`. For a plan that is
 /// faster than the first plan: `-5 %`, and why it ranks lower. `learned`: the fitted factors that the search used.
+/// `why_lower`: why a faster plan ranks lower, if a reason other than its simplicity is known.
 struct SlowdownReason {
   std::string longer;
   std::string why;  ///< empty if the plan is equally fast
 };
 [[nodiscard]] SlowdownReason behind_first(const Estimate& behind, const Estimate& first, const LearnedFamilies& learned,
-                                          Objective objective = Objective::time, bool starts = true);
+                                          Objective objective = Objective::time, std::string_view why_lower = {});
 
 /// Describes what the time of a phase consists of: `17 transfers of 3.06 MiB`. `estimate`: the
 /// estimate that contains the phase.

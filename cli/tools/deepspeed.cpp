@@ -130,8 +130,8 @@ LaunchOutcome launch_deepspeed(const LaunchRequest& request) {
   if (stage > 0) values.set(ConfigField::overlap, request.study.assumptions().overlap ? "yes" : "no");
   if (std::optional<CannotLaunch> lacks = refused(request, deepspeed_json, values)) return *lacks;
   if (plan.offload != Offload::none && stage == 0)
-    return CannotLaunch{"it only offloads tensors that ZeRO shards: --zero 1"};
-  if (plan.offload == Offload::weights && stage != 3) return CannotLaunch{"it only offloads weights with ZeRO-3: --zero 3"};
+    return CannotLaunch{"it offloads only tensors that ZeRO shards: --zero 1"};
+  if (plan.offload == Offload::weights && stage != 3) return CannotLaunch{"it offloads weights only with ZeRO-3: --zero 3"};
 
   ConfigText text(deepspeed_json, values);
   const bool is_sgd = values[ConfigField::momentum].has_value();

@@ -457,7 +457,7 @@ LaunchOutcome launch_megatron(const LaunchRequest& request) {
   if (std::optional<CannotLaunch> lacks = refused(request, megatron_arguments, values)) return *lacks;
   const Plan& plan = request.plan();
   const bool offloads = plan.offload == Offload::optimizer;
-  if (offloads && plan.zero_stage == 0) return CannotLaunch{"it only offloads the distributed optimizer: --zero 1"};
+  if (offloads && plan.zero_stage == 0) return CannotLaunch{"it offloads only the distributed optimizer: --zero 1"};
 
   ConfigText arguments(megatron_arguments, values);
   if (software.overlaps_weight_gathers.value_or(false) && plan.zero_stage == 1)

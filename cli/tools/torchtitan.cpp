@@ -195,7 +195,7 @@ std::optional<CannotLaunch> refused_at_start(const LaunchRequest& request) {
     return CannotLaunch{
         fmt::format("it has {} layers with the embedding and the head, fewer than {} stages", layers, stages)};
   if (plan.offload != Offload::none && plan.zero_stage == 0)
-    return CannotLaunch{"it only offloads weights that FSDP shards: --zero 3"};
+    return CannotLaunch{"it offloads only weights that FSDP shards: --zero 3"};
   return std::nullopt;
 }
 

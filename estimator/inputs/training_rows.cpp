@@ -101,7 +101,7 @@ std::vector<SettingRow> with_training_rows(std::vector<SettingRow> rows) {
        .in_launch_files = InLaunchFiles::irrelevant,
        .apply = set_number<&Assumptions::staleness>},
       {.key = "neighbors",
-       .help = "workers with which a worker averages its weights in each step, with --synchronization gossip",
+       .help = "with --synchronization gossip: number of workers with which each worker averages its weights in a step",
        .kind = Kind::whole_number,
        .least = 1,
        .most = 1'000'000,

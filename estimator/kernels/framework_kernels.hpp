@@ -115,20 +115,6 @@ void fuse_scaling_of_adapters(const Operation& operation, std::vector<Work>& wor
 /// `interaction`: the work of unfused operators. `vectors`, `output`: elements of all vectors and of the output.
 [[nodiscard]] Work fused_interaction(Work interaction, Pass pass, double vectors, double output);
 
-/// Returns whether a library runs all kernels of a pass in one call of the framework, as cuDNN runs recurrent layers.
-[[nodiscard]] inline bool runs_in_one_call(const Operation& operation) { return operation.type() == "lstm"; }
-
-/// Kernels of cuDNN that compute all time steps of a recurrent layer at once, and keep its weights on the chip. `volta` and
-/// `ampere` are the conditions on batch and sequence under which PyTorch uses them.
-enum class PersistentKernels { never, volta, ampere };
-[[nodiscard]] PersistentKernels persistent_kernels(const Device& device, Precision precision);
-
-/// Returns what the time steps of a recurrent layer add to the times of their products in a pass: the kernels of the gates,
-/// and the time until a kernel that needs the result of the previous one starts. Steps of both directions overlap. Zero for
-/// other operations, and for persistent kernels. `inputs`, `output`: shapes for one sample.
-[[nodiscard]] Seconds time_between_steps(const Operation& operation, Pass pass, std::span<const TensorShape> inputs,
-                                         const TensorShape& output, double samples, PersistentKernels persistent);
-
 /// Returns the type of kernel that runs a grouped convolution with more than one channel per group. Without matrix units and
 /// in channels-last order, direct kernels run the convolution. With matrix units and in channels-first order, the groups run
 /// one by one. With matrix units and in channels-last order, all groups of a tile run together under three conditions: the

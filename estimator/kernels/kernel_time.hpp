@@ -15,6 +15,7 @@
 #include "estimator/kernels/kernel_model.hpp"
 #include "estimator/kernels/problem_times.hpp"
 #include "estimator/kernels/provenance.hpp"
+#include "estimator/kernels/recurrent_steps.hpp"
 #include "estimator/kernels/roofline.hpp"
 #include "estimator/plan/plan.hpp"
 

@@ -8,7 +8,7 @@
 
 #include "core/error.hpp"
 #include "estimator/inputs/expert_load.hpp"
-#include "estimator/kernels/framework_kernels.hpp"
+#include "estimator/kernels/recurrent_steps.hpp"
 #include "estimator/kernels/shard_problems.hpp"
 #include "estimator/kernels/shard_times.hpp"
 #include "estimator/layers/exchange_time.hpp"

@@ -48,7 +48,7 @@ struct TimelineOptions {
   std::optional<Bytes> capacity;
 };
 
-/// Sends the requests of several steps of a rank of a stage (StageRequests) to a model of the
+/// Simulates several steps of one rank of a stage: sends the rank's requests for memory (StageRequests) to a model of the
 /// framework's allocator. Not available for the closed forms (Assumptions::memory_reuse).
 [[nodiscard]] MemoryTimeline memory_timeline(const StageOf& stage, const TimelineOptions& options = {});
 

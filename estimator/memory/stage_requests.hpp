@@ -368,14 +368,15 @@ class StageRequests {
     return index(run.slot + repetition * run.length + offset);
   }
 
-  /// Returns whether an output of a recomputed block stays from forward to backward, because selective recomputation saves
-  /// the results of some matrix products and of attention, but not their inputs.
+  /// Returns whether an output of a recomputed block stays from forward to backward. Selective recomputation keeps the
+  /// results of some matrix products and of attention, but not their inputs.
   [[nodiscard]] bool is_saved(int owner) const {
     return saves_products_ && owner >= first_ && !facts_.again_with_products[index(owner)] &&
            facts_.model->layers[index(owner)].block >= 0;
   }
-  /// Returns the share of a saved output that is recomputed all the same: of queries, keys and values, keys are the second
-  /// of three products. The time of recomputing them is not counted: 2 % of a block's forward with grouped heads, else 8 %.
+  /// Returns the share of a saved output that is recomputed nevertheless. If the output consists of queries, keys and
+  /// values, this is the share of the keys. The time of this recomputation is neglected; it is 2 % of a block's forward with
+  /// grouped heads, else 8 %.
   [[nodiscard]] double share_again(int owner) const {
     return is_saved(owner) ? facts_.model->layers[index(owner)].operation->key_share() : 0;
   }

@@ -87,8 +87,9 @@ class FamilySearch {
   void report(bool finished, SearchResult& result) const;
 
  private:
-  /// Returns whether no plan that takes at least `bound` can be among the results, because a better plan of this family is
-  /// known, or the requested number of better plans of other families. `plan`: the simplest of the plans in question.
+  /// Returns whether plans that take at least `bound` cannot be among the results. They cannot if a better plan of this
+  /// family is known, or as many better plans of other families as were requested. `plan`: the simplest of the plans in
+  /// question.
   [[nodiscard]] bool beaten(Seconds bound, const Plan& plan);
   /// Returns whether all plans with the bound of `plan` are beaten. `simplest`: the simplest of these plans.
   [[nodiscard]] bool beaten(Closeness closeness, const Plan& plan, const Plan& simplest) {

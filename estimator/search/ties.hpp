@@ -11,6 +11,9 @@
 
 namespace ddl {
 
+/// Returns whether a plan splits the contexts of samples that are shorter than those of all measured runs with such a split.
+[[nodiscard]] bool splits_short_contexts(const ModelFacts& facts, const Plan& plan);
+
 /// Ranks simple plans before other plans that are hardly faster (SearchOptions::tie).
 class Ties {
  public:

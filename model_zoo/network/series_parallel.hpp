@@ -8,7 +8,7 @@ namespace ddl {
 
 /// One element of a series of layers: a layer, or several branches and the layer that joins them.
 struct SeriesElement {
-  /// The layer, or the layer that joins the branches; -1 if a single branch never joins again.
+  /// The layer, or the layer that joins the branches; -1 if the element is one branch that no layer joins.
   int layer = -1;
   /// The branches of the element. An empty branch is the tensor at which the other branches start.
   std::vector<std::vector<SeriesElement>> branches;

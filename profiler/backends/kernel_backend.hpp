@@ -41,7 +41,7 @@ struct KernelTensor {
   int index = 0;
   std::int64_t items = 0;
   bool written = false;
-  Precision precision = Precision::fp32;  ///< precision of its buffer; a kept tensor may contain words of any kind
+  Precision precision = Precision::fp32;  ///< precision of the buffer; a tensor kept for backward may hold other types
   bool bytes = false;                     ///< whether elements are single bytes: a mask of zeros and ones
   /// Set if a back end keeps channels innermost. In each sample or filter, this many channels and positions are then
   /// transposed in device memory. DeviceBuffer::write and read still use the dense layout of KernelTensor.

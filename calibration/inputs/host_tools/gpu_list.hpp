@@ -12,7 +12,7 @@
 
 namespace ddl {
 
-/// The lines of saved outputs, each without spaces and frames of tables at its ends.
+/// The lines of saved outputs. Spaces and the frames of tables are removed from both ends of each line.
 using ToolLines = std::vector<std::string_view>;
 /// Devices one by one: name and memory in MiB.
 using ListedGpus = std::vector<std::pair<std::string, std::optional<std::int64_t>>>;
@@ -20,7 +20,8 @@ using ListedGpus = std::vector<std::pair<std::string, std::optional<std::int64_t
 /// The most frequent device, and a description of the others; empty for an empty list.
 [[nodiscard]] std::optional<DetectedGpus> counted_gpus(const ListedGpus& listed, std::string maker, std::string tool);
 
-/// The GPUs that one tool lists, up to the first number or address that comes again: there, another host begins.
+/// The GPUs of the first host in the output of one tool. The list of the next host begins where a number or an address is
+/// repeated.
 class GpuList {
  public:
   explicit GpuList(std::string_view tool) : tool_(tool) {}
@@ -28,7 +29,7 @@ class GpuList {
   void add(std::string_view name, std::optional<double> number);
   /// Tells the bus address of the next GPU.
   void add_address(std::string_view address) { is_over_ = is_over_ || !addresses_.insert(std::string(address)).second; }
-  /// Tells that a line begins the list of a host, which has `size` GPUs, even if only some of them are listed.
+  /// Reports that the list of a host begins. The host has `size` GPUs, of which the tool may list only some.
   void begin_host(double size = 1) {
     is_over_ = is_over_ || (!listed_.empty() && static_cast<double>(listed_.size()) >= size);
     if (!is_over_) host_size_ = size;

@@ -75,7 +75,8 @@ std::string warning_of_vocabulary(const Configuration& configuration) {
   const bool has_name = configuration.writes(ConfigField::tokenizer);
   const Fact* fact = configuration.find(has_name ? ConfigField::tokenizer : ConfigField::tokenizer_kind);
   return fmt::format(
-      "{}: the vocabulary of the tokenizer {} is unknown; the {} tokens of GPT-2 are used, unless the file gives its size",
+      "{}: the size of the vocabulary of tokenizer {} is unknown: GPT-2's {} tokens are assumed unless the file gives a "
+      "size",
       line_text(fact->from->place()), quote(fact->value), gpt2_vocabulary);
 }
 

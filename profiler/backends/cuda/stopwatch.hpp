@@ -30,8 +30,8 @@ class Event {
 /// launches. The event floor is subtracted: the time between two events without work.
 class Stopwatch {
  public:
-  /// Measures the event floor. `clock_hz`: the highest clock of the device's multiprocessors. At a lower clock, the device
-  /// is held longer.
+  /// Measures the event floor. `clock_hz`: the highest clock of the device's multiprocessors, from which the length of the
+  /// idle kernel is computed. At a lower clock, the idle kernel takes longer.
   Stopwatch(cudaStream_t stream, double clock_hz);
 
   /// Returns the sum of the times of the work's pieces. For each piece, the device is held for

@@ -9,6 +9,7 @@
 #include "estimator/facts/model_facts.hpp"
 #include "estimator/kernels/kernel_model.hpp"
 #include "estimator/kernels/kernel_time.hpp"
+#include "estimator/kernels/recurrent_steps.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/attention_variants.hpp"
 #include "model_zoo/network/model.hpp"
