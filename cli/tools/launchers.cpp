@@ -42,8 +42,8 @@ std::span<const ArgumentRow> launcher_rows() {
       weak(only_read({"accelerate:--mixed-precision", ConfigField::precision, "", precisions})),
       // What starts a launcher, as in `launch --num-nodes 2 --gpus 8 -- torchrun …`: allenai/open-instruct, mason.py;
       // allenai/beaker-gantry; skypilot-org/skypilot, sky/client/cli.
-      {"launch:--num-nodes|launch:--nnodes|launch:--replicas", ConfigField::nodes},
-      {"launch:--gpus|launch:--gpus-per-node", ConfigField::gpus_per_node},
+      weak({"launch:--num-nodes|launch:--nnodes|launch:--replicas", ConfigField::nodes}),
+      weak({"launch:--gpus|launch:--gpus-per-node", ConfigField::gpus_per_node}),
       // Arguments of batch systems other than Slurm: PBS, qsub(1B) and pbs_resources(7B); Grid
       // Engine; Fujitsu's pjsub; LSF, bsub(1).
       {"pbs:-l select|sge:-l select|pjm:-l select|lsf:-nnodes", ConfigField::nodes},

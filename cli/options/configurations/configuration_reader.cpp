@@ -265,7 +265,7 @@ class ConfigurationReader {
     // A value with a device name, such as `a100:8`, is not replaced by a later value without a device name.
     if (before != nullptr && row.field == ConfigField::gpus_per_node && fact->problem.empty() && before->from &&
         before->value.find(':') != std::string::npos && fact->value.find(':') == std::string::npos && setting.is_known &&
-        before->from->is_known)
+        before->from->is_known && (!before->is_weak || is_same_value(row.field, before->value, fact->value)))
       return;
     result_.set(row.field, *std::move(fact));
   }

@@ -279,13 +279,14 @@ class ArgumentsReader {
     return all;
   }
 
-  /// Adds the options before `--` in `launch --num_nodes 2 -- torchrun …`, which end at `end`.
+  /// Adds the options before `--` in `gantry run --replicas 2 -- torchrun …`, which end at `end`, if the launcher is known.
   static void add_outer(const std::vector<PlacedText>& words, std::size_t end, LaunchedProgram& all) {
     const auto last = words.begin() + static_cast<std::ptrdiff_t>(end);
     const auto first = std::find_if(words.begin(), last, [](const PlacedText& word) { return word.text.starts_with("--"); });
     const ScriptLauncher* const known = launcher_named(words.front().text);
     const bool is_known = known != nullptr && known->prefix != "python:";
-    if (first == last) return;
+    const bool counts = std::any_of(words.begin(), first, [](const auto& word) { return starts_launchers(word.text); });
+    if (first == last || (!is_known && !counts)) return;
     all.parts.push_back({static_cast<std::size_t>(first - words.begin()), end,
                          std::string(is_known ? known->prefix : std::string_view("launch:"))});
   }
@@ -411,6 +412,7 @@ class ArgumentsReader {
 
   void add(const std::string& key, const PlacedText& at, const PlacedText* value) {
     if (value != nullptr && (adds_range(key, at, *value) || adds_included(key, at, *value))) return;
+    if (key.starts_with("launch:") && (value == nullptr || (value->is_known() && !is_count(value->text)))) return;
     ConfigEntry entry = script_entry(script_, key, at, value);
     if (at.certainty() == Certainty::of_branches) {
       entry.is_known = false;

@@ -84,7 +84,7 @@ ShellReader::Status ShellReader::read_simple(ScriptRun run) {
     declares = declares || (is_first && contains(declaring_words, word));
     in_head = declares || (is_first && word == "env");
   }
-  if (!documents_.empty()) read_documents(simple);
+  if (!own_.documents.empty()) read_documents(simple);
   if (run == ScriptRun::no || simple.words.empty()) return {.holds = true};
   const Status status = perform(simple, run);
   if (declares) return status;
@@ -158,7 +158,7 @@ void ShellReader::read_redirection(Simple& simple) {
       }
       words_.go_to(words_.at() + 1);
     }
-    if (!document.end.empty()) documents_.push_back(std::move(document));
+    if (!document.end.empty()) own_.documents.push_back(std::move(document));
     return;
   }
   while (words_.here() == '>' || words_.here() == '<' || words_.here() == '&') words_.go_to(words_.at() + 1);
@@ -176,8 +176,8 @@ void ShellReader::read_documents(Simple& simple) {
   const std::string_view text = words_.text();
   const std::size_t here = words_.at();
   const std::size_t line = std::min(text.find('\n', here), text.size());
-  std::size_t at = line == document_line_ ? after_documents_ : std::min(line + 1, text.size());
-  for (const Document& document : documents_) {
+  std::size_t at = line == own_.document_line ? own_.after_documents : std::min(line + 1, text.size());
+  for (const Document& document : own_.documents) {
     const std::size_t from = at;
     std::size_t to = at;
     while (at < text.size()) {
@@ -192,9 +192,9 @@ void ShellReader::read_documents(Simple& simple) {
     const PlacedText lines = words_.part(from, to);
     simple.document = document.is_plain ? lines : ShellWords::expanded(state_, lines);
   }
-  document_line_ = line;
-  after_documents_ = at;
-  documents_.clear();
+  own_.document_line = line;
+  own_.after_documents = at;
+  own_.documents.clear();
 }
 
 ShellReader::Status ShellReader::perform(Simple& simple, ScriptRun run) {
@@ -211,7 +211,7 @@ ShellReader::Status ShellReader::perform(Simple& simple, ScriptRun run) {
   if (name == "exit" || name == "return") {
     // An exit with an error usually guards against missing input, so it is assumed not to happen.
     const bool is_guard = name == "exit" && words.size() > 1 && words[1].text != "0";
-    has_ended_ = has_ended_ || !is_guard;
+    own_.has_ended = own_.has_ended || !is_guard;
     return {};
   }
   if (name == "unset") {
@@ -244,7 +244,7 @@ ShellReader::Status ShellReader::perform(Simple& simple, ScriptRun run) {
     perform_text(text, run, nullptr);
     return {};
   }
-  if (const auto function = functions_.find(name); function != functions_.end()) {
+  if (const auto function = state_.functions.find(name); function != state_.functions.end()) {
     const PlacedText body = function->second;
     const std::vector<PlacedText> arguments(words.begin() + 1, words.end());
     perform_text(body, run, &arguments);
@@ -312,7 +312,7 @@ void ShellReader::perform_text(const PlacedText& text, ScriptRun run, const std:
     throw state_.error(text.origin(), fmt::format("the script runs more than {} bytes of its own texts", most_inner_bytes));
   ++state_.depth;
   if (arguments != nullptr) state_.positions.push_back(*arguments);
-  ShellReader(state_, functions_, inputs_, text).read(run);
+  ShellReader(state_, inputs_, text).read(run);
   if (arguments != nullptr) state_.positions.pop_back();
   --state_.depth;
 }
@@ -328,75 +328,6 @@ void ShellReader::perform_read(const Simple& simple) {
   }
   state_.script.assigned.push_back({.name = name.text, .words = {value}, .from = state_.script.commands.size()});
   state_.variables.assign(name.text, {.words = {std::move(value)}});
-}
-
-/// Performs `printf -v NAME FORMAT WORD…`, which sets a variable. Only `%s` and `%d` of the format are replaced.
-void ShellReader::perform_print(const std::vector<PlacedText>& words) {
-  const PlacedText& name = words[2];
-  const PlacedText& format = words[3];
-  if (!name.is_known() || !is_shell_name(name.text)) return;
-  PlacedText value{.start = format.origin()};
-  std::size_t next = 4;
-  for (std::size_t i = 0; i < format.text.size(); ++i) {
-    const std::string_view rest = std::string_view(format.text).substr(i);
-    if (!rest.starts_with("%s") && !rest.starts_with("%d")) {
-      value.add(format.part(i, i + 1));
-      continue;
-    }
-    if (next < words.size()) value.add(words[next++]);
-    ++i;
-  }
-  // Other conversions, and words that would repeat the format, are not followed.
-  if (value.text.find_first_of("%\\") != std::string::npos || next < words.size()) value.mark(Certainty::outside);
-  state_.script.assigned.push_back({.name = name.text, .words = {value}, .from = state_.script.commands.size()});
-  state_.variables.assign(name.text, {.words = {std::move(value)}});
-}
-
-/// Follows `for ((i = 0; i < N; i++))` turn by turn. Returns false, at the beginning of the body, if a number is unknown, if
-/// the body starts commands, or if the loop takes too long.
-bool ShellReader::follow_loop(std::string_view header, std::span<const std::string_view> ends) {
-  constexpr std::size_t most_looped_bytes = std::size_t{1} << 20U;
-  constexpr int most_counted_loops = 64;
-  constexpr std::size_t most_loop_commands = 4000;
-  const std::vector<std::string_view> parts = split(trimmed(header, "() "), ";");
-  if (parts.size() != 3 || state_.is_in_loop || state_.counted_loops == most_counted_loops) return false;
-  const auto numbers = [&](const std::string& each) { return state_.variables.number(each); };
-  const std::size_t equals = parts[0].find('=');
-  if (equals == std::string_view::npos) return false;
-  const std::string name(trimmed(parts[0].substr(0, equals)));
-  const std::string_view step = trimmed(parts[2]);
-  const bool is_plain = step == name + "++" || step == "++" + name || step == name + "+=1" || step == name + " += 1";
-  std::optional<std::int64_t> number = shell_arithmetic(parts[0].substr(equals + 1), numbers);
-  if (!number || !is_plain || !is_shell_name(name)) return false;
-  ++state_.counted_loops;
-  const std::size_t body = words_.at();
-  const ShellState before = state_;
-  const bool had_ended = has_ended_;
-  state_.is_in_loop = true;
-  for (bool has_turned = false;; has_turned = true, ++*number) {
-    PlacedText value{.text = fmt::format("{}", *number), .start = words_.origin(body)};
-    value.origins.assign(value.text.size(), words_.origin(body));
-    state_.variables.assign(name, {.words = {std::move(value)}});
-    const std::optional<std::int64_t> goes_on = shell_arithmetic(parts[1], numbers);
-    if (goes_on && *goes_on == 0) {
-      if (!has_turned) read_list(ScriptRun::no, ends);
-      state_.is_in_loop = false;
-      return true;
-    }
-    words_.go_to(body);
-    if (goes_on) read_list(ScriptRun::yes, ends);
-    state_.looped_bytes += words_.at() - body + name.size();
-    const bool starts = state_.script.commands.size() != before.script.commands.size() || has_ended_ != had_ended;
-    const bool is_short =
-        state_.looped_bytes <= most_looped_bytes && state_.commands - before.commands <= most_loop_commands;
-    if (goes_on && !starts && is_short) continue;
-    const std::size_t looped = state_.looped_bytes;
-    state_ = before;
-    state_.looped_bytes = looped;
-    has_ended_ = had_ended;
-    words_.go_to(body);
-    return false;
-  }
 }
 
 /// Follows the text that a command runs in another shell: `bash -c '…'`, `bash run.sh`, `ssh node '…'`, `bash <<EOF`. A

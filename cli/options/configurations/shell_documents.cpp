@@ -161,7 +161,7 @@ std::optional<PlacedText> ShellReader::output_of_sed(const Simple& simple, std::
       file = &simple.words[i];
     }
   }
-  std::optional<PlacedText> text = file != nullptr ? text_of_file(*file) : simple.document ? simple.document : input_;
+  std::optional<PlacedText> text = file != nullptr ? text_of_file(*file) : simple.document ? simple.document : own_.input;
   for (const PlacedText& program : programs) {
     const auto all = substitutions_of(program, is_extended);
     if (!all) return std::nullopt;
@@ -183,22 +183,22 @@ void ShellReader::write_document(const Simple& simple, ScriptRun run) {
   const std::string& name = words.front().text;
   std::string target = simple.written_to;
   if (name == "cat" || name == "tee") {
-    written_ = simple.document ? simple.document : input_;
-    if (name == "cat" && words.size() == 2 && !simple.document) written_ = text_of_file(words[1]);
+    own_.written = simple.document ? simple.document : own_.input;
+    if (name == "cat" && words.size() == 2 && !simple.document) own_.written = text_of_file(words[1]);
     if (name == "tee" && words.size() == 2) target = words[1].text;
   } else if (name == "echo" && words.size() == 2) {
-    written_ = words[1];
+    own_.written = words[1];
   } else if (name == "sed") {
-    written_ = output_of_sed(simple, target);
+    own_.written = output_of_sed(simple, target);
   }
-  if (!written_ || target.empty() || state_.inner_bytes > most_inner_bytes) return;
-  PlacedText text = *written_;
+  if (!own_.written || target.empty() || state_.inner_bytes > most_inner_bytes) return;
+  PlacedText text = *own_.written;
   const ShellDocument* const before = simple.appends ? document_named(target) : nullptr;
   const bool differed = before != nullptr && before->differs;
   if (before != nullptr) {
     text = before->written;
-    text.add('\n', written_->origin());
-    text.add(*written_);
+    text.add('\n', own_.written->origin());
+    text.add(*own_.written);
     if (text.text.size() > most_document_bytes) return;
   }
   state_.inner_bytes += text.text.size();

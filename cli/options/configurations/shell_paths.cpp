@@ -11,6 +11,7 @@
 #include "cli/options/configurations/shell_tests.hpp"
 #include "cli/options/configurations/shell_words.hpp"
 #include "core/find.hpp"
+#include "core/words.hpp"
 
 namespace ddl {
 namespace {
@@ -55,14 +56,42 @@ bool begins_with_known_command(std::string_view text) {
   return std::ranges::any_of(names, [&](std::string_view name) { return text.starts_with(name); });
 }
 
-/// Returns the character that joins the items of `${list[*]}` in `IFS=,; echo "${list[*]}"`; a blank without IFS.
-char joint_of(std::string_view command) {
-  constexpr std::string_view variable = "IFS=", quotes = "'\"$ ";
-  const std::size_t end = command.find(';');
-  if (!command.starts_with(variable) || end == std::string_view::npos) return ' ';
-  const std::string_view value = command.substr(variable.size(), end - variable.size());
-  const std::size_t first = value.find_first_not_of(quotes);
-  return first == std::string_view::npos ? ' ' : value[first];
+/// The separators that `IFS=,;` at the beginning of a command gives, and the position after it.
+struct Separators {
+  std::string text;
+  std::size_t end = 0;
+};
+
+/// Reads `IFS=,;`, `IFS=', ';` or `IFS=$'\n';` at the beginning of a command; empty if there is none, or if it is unknown.
+std::optional<Separators> separators_of(std::string_view command) {
+  constexpr std::string_view variable = "IFS=";
+  if (!command.starts_with(variable)) return std::nullopt;
+  std::size_t at = variable.size();
+  const bool escapes = command.substr(at).starts_with("$'");
+  if (escapes) ++at;
+  const char first = at < command.size() ? command[at] : ';';
+  const bool is_quoted = first == '\'' || first == '"';
+  if (is_quoted) ++at;
+  const std::size_t end =
+      std::min(is_quoted ? command.find(first, at) : command.find_first_of("; \t\n", at), command.size());
+  Separators all;
+  for (; at < end; ++at) {
+    char c = command[at];
+    if (first != '\'' && (c == '$' || c == '`')) return std::nullopt;
+    if (c == '\\' && first != '\'') return std::nullopt;
+    if (c == '\\' && escapes && at + 1 < end) {
+      c = command[++at];
+      if (c != 'n' && c != 't') return std::nullopt;
+      c = c == 'n' ? '\n' : '\t';
+    }
+    all.text += c;
+  }
+  if (is_quoted) ++at;
+  while (at < command.size() && is_shell_blank(command[at])) ++at;
+  if (at >= command.size() || (command[at] != ';' && command[at] != '\n')) return std::nullopt;
+  for (++at; at < command.size() && is_shell_blank(command[at]);) ++at;
+  all.end = at;
+  return all;
 }
 
 /// The commands of one `$(…)`: their working directory, which is the script's folder at first, and their output.
@@ -114,6 +143,25 @@ class PathCommands {
 };
 
 }  // namespace
+
+/// Makes the variables unknown that an expression changes, as `i++` and `i = 2` do.
+void ShellWords::forget_changed(std::string_view text, std::size_t from) {
+  constexpr std::size_t most_blanks = 16;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (!begins_shell_name(text[at])) continue;
+    const std::size_t begin = at;
+    while (at < text.size() && goes_on_in_shell_name(text[at])) ++at;
+    const std::string name(text.substr(begin, at - begin));
+    const std::size_t first = begin - std::min(begin, most_blanks);
+    const std::string_view before = trimmed(text.substr(first, begin - first)),
+                           after = trimmed(text.substr(at, most_blanks));
+    const bool is_set =
+        (after.starts_with('=') && !after.starts_with("==")) ||
+        (after.size() > 1 && after[1] == '=' && std::string_view("+-*/%").find(after[0]) != std::string::npos);
+    if (is_set || after.starts_with("++") || after.starts_with("--") || before.ends_with("++") || before.ends_with("--"))
+      state_.variables.assign(name, {.words = {unknown_variable(name, origin(from))}});
+  }
+}
 
 std::optional<PlacedText> ShellWords::own_name(const std::string& name, ByteOrigin from) const {
   const bool is_source = name == "BASH_SOURCE";
@@ -175,9 +223,8 @@ void ShellWords::read_command_output(ShellWordList& words, bool splits) {
   }
   std::size_t inner = std::min(from + (is_quoted ? 1 : 2), at_ - 1);
   std::string_view command = text_.substr(inner, at_ - 1 - inner);
-  const char joint = joint_of(command);
-  if (joint != ' ') inner += command.find(';') + 1;
-  while (joint != ' ' && inner < at_ - 1 && is_shell_blank(text_[inner])) ++inner;
+  const std::optional<Separators> separators = separators_of(command);
+  if (separators) inner += separators->end;
   command = text_.substr(inner, at_ - 1 - inner);
   constexpr std::string_view echo = "echo ";
   if (!expands_ || state_.outputs == most_shell_nesting) return put_unknown(words, from, at_);
@@ -185,6 +232,7 @@ void ShellWords::read_command_output(ShellWordList& words, bool splits) {
   if (command.starts_with(echo) && command.find_first_of("|;&<>`") == std::string_view::npos) {
     const PlacedText text = part(inner + echo.size(), at_ - 1);
     ShellWords reader(state_, text);
+    if (separators) reader.separators_ = separators->text;
     ShellWordList own;
     while (!reader.is_at_end()) {
       reader.skip_blanks();
@@ -195,7 +243,6 @@ void ShellWords::read_command_output(ShellWordList& words, bool splits) {
     }
     for (std::size_t i = 0; i < own.done.size(); ++i) {
       if (i > 0) put_text(words, {.text = " ", .origins = {origin(from)}}, splits);
-      std::ranges::replace(own.done[i].text, ' ', joint);
       put_text(words, own.done[i], splits);
     }
   } else if (const std::optional<std::string> output = output_of(part(inner, at_ - 1))) {

@@ -28,7 +28,7 @@ void ShellReader::skip_space() {
     words_.skip_blanks();
     const char c = words_.here();
     if (c == '\n' || (c == ';' && !words_.stands(";;")) || (c == '&' && !words_.stands("&&"))) {
-      words_.go_to(words_.at() == document_line_ ? after_documents_ : words_.at() + 1);
+      words_.go_to(words_.at() == own_.document_line ? own_.after_documents : words_.at() + 1);
     } else if (c == '#' &&
                std::ranges::none_of(directive_marks, [&](std::string_view mark) { return words_.stands(mark); })) {
       words_.skip_line();
@@ -72,7 +72,7 @@ bool ShellReader::is_unset(const PlacedText& word) const {
 }
 
 void ShellReader::read(ScriptRun run) {
-  while (!words_.is_at_end() && !has_ended_) {
+  while (!words_.is_at_end() && !own_.has_ended) {
     const std::size_t from = words_.at();
     read_list(run, {});
     // A closing word without an opening word, such as a lone `fi`, is skipped.
@@ -81,12 +81,12 @@ void ShellReader::read(ScriptRun run) {
 }
 
 std::string_view ShellReader::read_list(ScriptRun run, std::span<const std::string_view> ends) {
-  if (++nesting_ > most_shell_nesting)
+  if (++own_.nesting > most_shell_nesting)
     throw state_.error(words_.origin(words_.at()), fmt::format("branches are nested deeper than {}", most_shell_nesting));
   std::string_view found;
   while (!words_.is_at_end() && found.empty()) {
     skip_space();
-    if (words_.is_at_end() || (has_ended_ && ends.empty())) break;
+    if (words_.is_at_end() || (own_.has_ended && ends.empty())) break;
     const std::string_view word = reserved_word();
     for (const std::string_view end : ends) {
       if ((end == ";;" || end == ")") ? words_.stands(end) : word == end) found = end;
@@ -96,16 +96,16 @@ std::string_view ShellReader::read_list(ScriptRun run, std::span<const std::stri
       break;
     }
     const std::size_t from = words_.at();
-    read_conditions(has_ended_ ? ScriptRun::no : run);
+    read_conditions(own_.has_ended ? ScriptRun::no : run);
     if (words_.at() == from) words_.go_to(from + 1);
   }
-  --nesting_;
+  --own_.nesting;
   return found;
 }
 
 /// Reads commands that are joined by `&&`, `||` or `|`.
 ShellReader::Status ShellReader::read_conditions(ScriptRun run) {
-  written_.reset();
+  own_.written.reset();
   Status status = read_command(run);
   while (true) {
     words_.skip_blanks();
@@ -116,9 +116,9 @@ ShellReader::Status ShellReader::read_conditions(ScriptRun run) {
     if (is_pipe && words_.here() == '&') words_.go_to(words_.at() + 1);
     skip_space();
     if (is_pipe) {
-      input_ = std::exchange(written_, std::nullopt);
+      own_.input = std::exchange(own_.written, std::nullopt);
       status = read_command(run);
-      input_.reset();
+      own_.input.reset();
       status.holds = std::nullopt;
       status.is_test = true;
       continue;
@@ -132,10 +132,10 @@ ShellReader::Status ShellReader::read_conditions(ScriptRun run) {
     }
     const bool is_branch = next == ScriptRun::maybe;
     if (is_branch) state_.variables.begin_branches();
-    const bool had_ended = has_ended_;
+    const bool had_ended = own_.has_ended;
     const Status other = read_command(next);
     if (is_branch) {
-      has_ended_ = had_ended;
+      own_.has_ended = had_ended;
       state_.variables.end_branch();
       state_.variables.end_branches(false);
     }
@@ -163,9 +163,9 @@ ShellReader::Status ShellReader::read_command(ScriptRun run) {
   }
   if (words_.stands("! ")) {
     words_.go_to(words_.at() + 2);
-    if (++nesting_ > most_shell_nesting) return {};
+    if (++own_.nesting > most_shell_nesting) return {};
     Status status = read_command(run);
-    --nesting_;
+    --own_.nesting;
     if (status.holds) status.holds = !*status.holds;
     status.is_test = true;
     return status;
@@ -176,7 +176,7 @@ ShellReader::Status ShellReader::read_command(ScriptRun run) {
     words_.go_to(words_.at() + 1);
     constexpr std::array<std::string_view, 1> ends{")"};
     read_list(run, ends);
-    written_.reset();
+    own_.written.reset();
     return {};
   }
   const std::string_view word = reserved_word();
@@ -197,7 +197,7 @@ ShellReader::Status ShellReader::read_command(ScriptRun run) {
   } else if (!read_function(run)) {
     return read_simple(run);
   }
-  written_.reset();  // several commands write the output
+  own_.written.reset();  // several commands write the output
   return {};
 }
 
@@ -258,17 +258,17 @@ void ShellReader::read_if(ScriptRun run) {
       is_undecided = true;
       state_.variables.begin_branches();
     }
-    const bool had_ended = has_ended_;
+    const bool had_ended = own_.has_ended;
     end = read_list(own, ends);
-    if (own != ScriptRun::yes) has_ended_ = had_ended;
+    if (own != ScriptRun::yes) own_.has_ended = had_ended;
     if (own == ScriptRun::maybe) state_.variables.end_branch();
   }
   if (end == "else") {
     const ScriptRun own = is_taken && *is_taken ? ScriptRun::no : is_undecided ? std::min(run, ScriptRun::maybe) : run;
     constexpr std::array<std::string_view, 1> fi{"fi"};
-    const bool had_ended = has_ended_;
+    const bool had_ended = own_.has_ended;
     read_list(own, fi);
-    if (own != ScriptRun::yes) has_ended_ = had_ended;
+    if (own != ScriptRun::yes) own_.has_ended = had_ended;
     if (is_undecided && own == ScriptRun::maybe) {
       state_.variables.end_branch();
       is_complete = true;
@@ -279,11 +279,11 @@ void ShellReader::read_if(ScriptRun run) {
 
 /// Reads the body of a loop, which may run any number of times, or not at all.
 void ShellReader::read_optional(ScriptRun run, std::span<const std::string_view> ends) {
-  const bool had_ended = has_ended_;
+  const bool had_ended = own_.has_ended;
   const ScriptRun own = std::min(run, ScriptRun::maybe);
   if (own == ScriptRun::maybe) state_.variables.begin_branches();
   read_list(own, ends);
-  has_ended_ = had_ended;
+  own_.has_ended = had_ended;
   if (own != ScriptRun::maybe) return;
   state_.variables.end_branch();
   state_.variables.end_branches(false);
@@ -320,6 +320,7 @@ void ShellReader::read_for(ScriptRun run) {
   }
   if (!take_word("do")) return;
   if (run == ScriptRun::yes && follow_loop(header, done)) return;
+  if (run != ScriptRun::no) forget_counter(header);
   if (run != ScriptRun::no && !name.empty() && !values.empty()) {
     // If a loop has several values, it is unknown which of them the training uses.
     PlacedText value = values.back();
@@ -344,9 +345,9 @@ void ShellReader::read_while(ScriptRun run) {
                              condition.find("getopts") != std::string_view::npos ||
                              condition.find("$1") != std::string_view::npos;
   if (is_of_options) {
-    const bool had_ended = has_ended_;
+    const bool had_ended = own_.has_ended;
     read_list(ScriptRun::no, done);
-    has_ended_ = had_ended;
+    own_.has_ended = had_ended;
   } else {
     read_optional(run, done);
   }
@@ -391,9 +392,9 @@ void ShellReader::read_case(ScriptRun run) {
                                                : ScriptRun::no;
     is_taken = is_taken || fits;
     constexpr std::array<std::string_view, 2> ends{";;", "esac"};
-    const bool had_ended = has_ended_;
+    const bool had_ended = own_.has_ended;
     const std::string_view end = read_list(own, ends);
-    if (own != ScriptRun::yes) has_ended_ = had_ended;
+    if (own != ScriptRun::yes) own_.has_ended = had_ended;
     if (is_undecided) state_.variables.end_branch();
     if (end != ";;") break;
     if (words_.here() == '&') words_.go_to(words_.at() + 1);
@@ -479,10 +480,10 @@ bool ShellReader::read_function(ScriptRun run) {
   const std::size_t body = words_.at() + 1;
   words_.go_to(body);
   constexpr std::array<std::string_view, 1> ends{"}"};
-  const bool had_ended = has_ended_;
+  const bool had_ended = own_.has_ended;
   read_list(ScriptRun::no, ends);
-  has_ended_ = had_ended;
-  if (run != ScriptRun::no) functions_[name] = words_.part(body, std::max(words_.at(), body + 1) - 1);
+  own_.has_ended = had_ended;
+  if (run != ScriptRun::no) state_.functions[name] = words_.part(body, std::max(words_.at(), body + 1) - 1);
   return true;
 }
 

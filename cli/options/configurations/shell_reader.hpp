@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,14 +14,11 @@ namespace ddl {
 /// branch whose condition is unknown.
 enum class ScriptRun { no, maybe, yes };
 
-/// The functions of a script by name. Each value is the function's body: the text between the braces.
-using ShellFunctions = std::map<std::string, PlacedText>;
-
 /// Follows the commands in one text: the script, an included file, or the body of a function.
 class ShellReader {
  public:
-  ShellReader(ShellState& state, ShellFunctions& functions, const ShellInputs& inputs, const PlacedText& text)
-      : state_(state), functions_(functions), inputs_(inputs), words_(state, text) {}
+  ShellReader(ShellState& state, const ShellInputs& inputs, const PlacedText& text)
+      : state_(state), inputs_(inputs), words_(state, text) {}
 
   void read(ScriptRun run);
 
@@ -46,7 +42,11 @@ class ShellReader {
   Status read_command(ScriptRun run);
   void read_if(ScriptRun run);
   void read_for(ScriptRun run);
+  struct CountedLoop;
+  [[nodiscard]] std::optional<CountedLoop> counted_loop(std::string_view header) const;
   bool follow_loop(std::string_view header, std::span<const std::string_view> ends);
+  void forget_counter(std::string_view header);
+  std::optional<bool> follow_turn(const CountedLoop& loop, std::span<const std::string_view> ends);
   void read_while(ScriptRun run);
   void read_case(ScriptRun run);
   Status read_brackets(ScriptRun run);
@@ -79,23 +79,27 @@ class ShellReader {
   void skip(std::string what, ByteOrigin origin);
   [[nodiscard]] bool is_unset(const PlacedText& word) const;
 
-  ShellState& state_;
-  ShellFunctions& functions_;
-  const ShellInputs& inputs_;
-  ShellWords words_;
   /// A here-document that was announced by `<<EOF`, but whose lines are not read yet. `end`: the
   /// word that ends the document.
   struct Document {
     std::string end;
     bool is_plain = false;  ///< variables in the text are not expanded
   };
-  std::vector<Document> documents_;
-  /// The end of the last line with here-documents (`<<`), and the position after the documents, which follow that line.
-  std::size_t document_line_ = std::string::npos, after_documents_ = 0;
-  /// The output of the last command, and that of the command before the pipe; unset if unknown.
-  std::optional<PlacedText> written_, input_;
-  int nesting_ = 0;
-  bool has_ended_ = false;  ///< whether an exit or a return was reached
+  /// What a command changes besides ShellState. A loop that is not followed after all puts both back.
+  struct Progress {
+    std::vector<Document> documents{};
+    /// The end of the last line with here-documents (`<<`), and the position after the documents, which follow that line.
+    std::size_t document_line = std::string::npos, after_documents = 0;
+    /// The output of the last command, and that of the command before the pipe; unset if unknown.
+    std::optional<PlacedText> written{}, input{};
+    int nesting = 0;
+    bool has_ended = false;  ///< whether an exit or a return was reached
+  };
+
+  ShellState& state_;
+  const ShellInputs& inputs_;
+  ShellWords words_;
+  Progress own_{};
 };
 
 }  // namespace ddl

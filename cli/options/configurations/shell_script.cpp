@@ -14,7 +14,6 @@ namespace ddl {
 
 ShellScript read_shell_script(const std::string& text, const std::string& origin, const ShellInputs& inputs) {
   ShellState state;
-  ShellFunctions functions;
   state.script.sources.push_back(std::make_shared<const SourceText>(text, origin));
   state.positions.emplace_back();
   for (const auto& [name, value] : inputs.values) {
@@ -35,7 +34,7 @@ ShellScript read_shell_script(const std::string& text, const std::string& origin
     all[at - 1] = placed;
   }
   const PlacedText whole = placed_text(state.script.sources.front()->text(), 0);
-  ShellReader(state, functions, inputs, whole).read(ScriptRun::yes);
+  ShellReader(state, inputs, whole).read(ScriptRun::yes);
   for (const auto& [name, variable] : state.variables.all()) {
     if (!variable.is_array && !variable.words.empty() && variable.words.front().is_known())
       state.script.values.emplace_back(name, variable.words.front().text);

@@ -38,6 +38,13 @@ PlacedText placed_text(const std::string& text, std::uint8_t file) {
   return placed;
 }
 
+PlacedText unknown_variable(const std::string& name, ByteOrigin origin) {
+  PlacedText value{.text = "$" + name, .start = origin};
+  value.origins.assign(value.text.size(), origin);
+  value.mark(Certainty::outside);
+  return value;
+}
+
 std::vector<PlacedText> split_words(const PlacedText& text) {
   std::vector<PlacedText> words;
   const auto separates = [&](std::size_t at) {

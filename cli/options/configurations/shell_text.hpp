@@ -54,6 +54,8 @@ struct PlacedText {
 
 /// Returns the text of a whole file with the position of each byte. `file`: index in ShellScript::sources.
 [[nodiscard]] PlacedText placed_text(const std::string& text, std::uint8_t file);
+/// Returns the value of a variable whose value is unknown: its name.
+[[nodiscard]] PlacedText unknown_variable(const std::string& name, ByteOrigin origin);
 /// Splits a text at spaces and line ends.
 [[nodiscard]] std::vector<PlacedText> split_words(const PlacedText& text);
 

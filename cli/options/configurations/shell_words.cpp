@@ -83,7 +83,7 @@ void ShellWords::put_text(ShellWordList& words, const PlacedText& text, bool spl
   for (std::size_t i = 0; i < text.text.size(); ++i) {
     const char c = text.text[i];
     // Unknown text, such as `$NAME`, is not split into words at its spaces.
-    if (splits && (is_shell_blank(c) || c == '\n') && text.origins[i].certainty != Certainty::outside) {
+    if (splits && separators_.find(c) != std::string::npos && text.origins[i].certainty != Certainty::outside) {
       words.end();
     } else {
       put(words, c, text.origins[i]);
@@ -271,6 +271,7 @@ void ShellWords::put_arithmetic(ShellWordList& words, std::string_view text, std
     return result;
   };
   const auto value = expands_ ? shell_arithmetic(text, number) : std::nullopt;
+  if (expands_ && !value) forget_changed(text, from);
   if (value) {
     put_number(words, *value, from);
   } else if (unset) {
@@ -471,7 +472,7 @@ void ShellWords::put_all(ShellWordList& words, const std::vector<PlacedText>& va
       if (is_text) {
         PlacedText blank;
         blank.add_blank(values[i]);
-        put(words, ' ', blank.origin());
+        for (const char c : separators_.substr(0, 1)) put(words, c, blank.origin());
       } else {
         words.end();
       }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,10 +18,11 @@ namespace ddl {
 struct ShellState {
   ShellScript script{};
   ShellVariables variables{};
+  std::map<std::string, PlacedText> functions{};     ///< the body of each function by its name: the text between the braces
   std::vector<std::vector<PlacedText>> positions{};  ///< `$1`, `$2`, … of the script, then of each active call
   std::size_t expanded = 0, commands = 0;
   std::size_t inner_bytes = 0;             ///< bytes in texts that the script runs; a function counts once per call
-  std::size_t looped_bytes = 0;            ///< bytes in bodies of loops that were followed; a body counts once per turn
+  std::size_t looped = 0;                  ///< work of the loops that were followed, see `work`
   int counted_loops = 0;                   ///< number of loops that were followed
   bool is_in_loop = false;                 ///< whether such a loop is followed now
   int depth = 0;                           ///< nesting depth of texts that the script runs
@@ -28,6 +30,11 @@ struct ShellState {
   std::vector<std::uint8_t> files{0};      ///< indices of the files that are being read, each included by the previous one
   std::vector<std::uint8_t> processes{0};  ///< as `files`, without files that are only included: their names are `$0`
 
+  /// The work so far, in bytes.
+  [[nodiscard]] std::size_t work() const {
+    constexpr std::size_t per_command = 64;
+    return expanded + inner_bytes + variables.copied() + per_command * commands;
+  }
   [[nodiscard]] Error error(ByteOrigin origin, std::string_view message, std::string hint = {}) const {
     return script.sources[origin.file]->error(origin.offset, message, std::move(hint));
   }
@@ -56,6 +63,11 @@ class ShellWords {
   [[nodiscard]] bool stands(std::string_view word) const { return text_.substr(at_).starts_with(word); }
   [[nodiscard]] std::size_t at() const { return at_; }
   void go_to(std::size_t at) { at_ = at; }
+  /// Goes to the beginning of a command, whatever was being read.
+  void restart(std::size_t at) {
+    at_ = at;
+    in_quotes_ = has_empty_list_ = false;
+  }
   [[nodiscard]] std::string_view text() const { return text_; }
   [[nodiscard]] PlacedText part(std::size_t from, std::size_t to) const { return placed_.part(from, to); }
   [[nodiscard]] ByteOrigin origin(std::size_t at) const {
@@ -87,6 +99,7 @@ class ShellWords {
   void put_unknown(ShellWordList& words, std::size_t from, std::size_t to);
   /// Puts the value of an arithmetic expression; if a variable in it is unknown, puts the unknown value of this variable.
   void put_arithmetic(ShellWordList& words, std::string_view text, std::size_t from);
+  void forget_changed(std::string_view text, std::size_t from);
   void put_number(ShellWordList& words, std::int64_t number, std::size_t from);
   void read_single_quotes(ShellWordList& words, bool escapes);
   void read_double_quotes(ShellWordList& words);
@@ -111,6 +124,7 @@ class ShellWords {
   std::string_view text_;
   std::size_t at_ = 0;
   bool expands_ = true, in_quotes_ = false, has_empty_list_ = false;
+  std::string separators_ = " \t\r\n";  ///< IFS: unquoted values are split at these, and the first one joins `"${A[*]}"`
 };
 
 /// Returns the value that a script's directives give to a variable of the batch system, such as SLURM_NNODES.

@@ -22,6 +22,10 @@ constexpr std::array<std::string_view, 22> silent_commands{
     "echo", "printf", "cat", "cd",  "mkdir", "ls",   "set",  "source", "test",  "rm",     "cp",
     "mv",   "sed",    "awk", "git", "pip",   "pip3", "wget", "curl",   "conda", "module", "pkill"};
 
+/// Programs that start a launcher on each node [allenai/open-instruct, mason.py; allenai/beaker-gantry;
+/// skypilot-org/skypilot, sky/client/cli].
+constexpr std::array<std::string_view, 5> outer_launchers{"mason.py", "mason", "gantry", "sky", "launch"};
+
 /// Commands that copy or show something, which launchers start on fewer nodes than the training.
 constexpr std::array<std::string_view, 11> moving_commands{"rsync", "cp",  "mv",       "rm",         "mkdir",   "ls",
                                                            "cat",   "tar", "hostname", "nvidia-smi", "rocm-smi"};
@@ -64,6 +68,14 @@ bool is_switch(std::string_view launcher, std::string_view option) {
 }
 
 }  // namespace
+
+bool starts_launchers(std::string_view program) { return contains(outer_launchers, last_step(program)); }
+
+bool is_count(std::string_view text) {
+  const std::size_t colon = text.rfind(':');
+  const std::string_view digits = colon == std::string_view::npos ? text : text.substr(colon + 1);
+  return colon != 0 && !digits.empty() && std::ranges::all_of(digits, is_shell_digit);
+}
 
 bool is_silent_command(std::string_view name) { return contains(silent_commands, name); }
 

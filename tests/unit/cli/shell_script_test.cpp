@@ -204,3 +204,65 @@ TEST_CASE("a value that grows without end is refused") {
   for (int i = 0; i < 5000; ++i) groups += "{ ";
   CHECK_THROWS_AS(words_of(groups), Error);
 }
+
+TEST_CASE("a counted loop is followed turn by turn, or its body is read once, as if it had not been followed") {
+  const std::string document = "for ((i=0;i<2;i++)); do\ncat > /dev/null <<EOF\nx\nEOF\n";
+  for (const std::string& script : {
+           std::string("K=1; for ((i=0;i<2;i++)); do i=5; K=$((K*2)); done; args $K $i\n"),
+           std::string("K=1; for ((i=2; i<5; ++i)); do K=$((K*2)); done; args $K $i\n"),
+           std::string("for ((i=0;i<2;i++)); do\nread -r -d '' T <<EOF\nx$i\nEOF\ndone\nargs $T\n"),
+           std::string("for ((i=0;i<3;i++)); do L+=(n$i); done; args \"$(IFS=,; echo \"${L[*]}\")\"\n"),
+           std::string("for ((i=0;i<2;i++)); do read -r A <<< x; done\nM=4\n: <<EOF\ny\nEOF\nargs $M\n"),
+           document + "done\nargs 1\n",
+           "M=1\n" + document + "done\nM=4\ncat > /dev/null <<EOF\ny\nEOF\nargs $M\n",
+       }) {
+    INFO(script);
+    if (::access("/bin/bash", X_OK) != 0) continue;
+    CHECK(words_of(script) == words_of_bash("cat() { :; }\n" + script));
+  }
+  // Numbers that are unknown after a turn, or too large.
+  for (const std::string loop :
+       {"for ((i=0;i<4;i++)); do A=$((i++)); K=3; done", "for ((i=0;i<4;i++)); do (( i++ )); K=3; done",
+        "for ((i=999999999999999999*9+223372036854775816;1;i++)); do K=3; i=$((i)); done",
+        "for ((i=0;i<4;i++)); do break; done; K=$i"}) {
+    INFO(loop);
+    CHECK(certainty_of("K=2\n" + loop + "\nargs $K\n", 1) != Certainty::known);
+  }
+}
+
+TEST_CASE("a loop that takes too long leaves nothing behind") {
+  std::string many;
+  for (int i = 0; i < 64; ++i) many += "for ((i=0;i<1300;i++)); do A=1; B=2; C=3; done\n";
+  CHECK(words_of(many + "args 1\n") == "[1]\n");
+  CHECK(words_of("for ((i=0;i<1500;i++)); do LIST=\"$LIST,node$i\"; done\nargs 1\n") == "[1]\n");
+  CHECK(words_of("f() { A=1; B=2; }\nfor ((i=0;i<9000;i++)); do f; f; f; f; f; f; f; f; f; done\nargs 1\n") == "[1]\n");
+  // A file that the first turn includes is not at hand after the loop, and neither are its functions.
+  ShellInputs inputs;
+  const std::string includes = "i=1\nfor ((i=0;i<2;i++)); do\n[ $i -eq 0 ] && source lib.sh\nls\ndone\n";
+  inputs.load = [](const std::string& name) { return SourcedFile{.path = name, .text = "f() { args $U; }\n"}; };
+  CHECK_NOTHROW(words_of("source other.sh\nf\n", inputs));
+  CHECK(words_of(includes + "f\n", inputs) == "[$U]\n");
+  const ShellScript script = read_shell_script(includes + "f\n", "run.sh", inputs);
+  for (const ScriptCommand& command : script.commands) {
+    for (const PlacedText& word : command.words) CHECK(word.origin().file < script.sources.size());
+  }
+}
+
+TEST_CASE("printf sets a variable, and IFS joins an array but not the spaces of its items") {
+  for (const std::string script :
+       {"printf -v K '%02d' 2; args $K\n", "printf -v K '%03d-%d%%' 12 7; args $K\n", "printf -v K %s-%s a; args $K\n",
+        "printf -v K -- '-%d'; args $K\n", "args \"$(IFS=,; echo \"2 --x 2\")\"\n",
+        "L=(a 'b c' d); args \"$(IFS=,; echo \"${L[*]}\")\" \"$(IFS=', '; echo \"${L[*]}\")\"\n",
+        "L=(a 'b c' d); args \"$(IFS=$'\\n'; echo \"${L[*]}\")\" \"$(IFS=';'; echo \"${L[*]}\")\"\n",
+        "L=(a b); args \"$(IFS=; echo \"${L[*]}\")\" \"$(IFS=:; echo ${L[*]})\" $(IFS=' '; echo \"${L[*]}\")\n"}) {
+    INFO(script);
+    if (::access("/bin/bash", X_OK) != 0) continue;
+    CHECK(words_of(script) == words_of_bash(script));
+  }
+  for (const std::string format : {"'%5.2f' 2", "'%x' 2", "%d a", "'%02d' 08", "'%s\\n' 2", "%s 2 3"}) {
+    INFO(format);
+    CHECK(certainty_of("printf -v K " + format + "\nargs $K\n", 1) == Certainty::outside);
+    CHECK(words_of("printf -v K " + format + "\nargs $K\n") == "[$K]\n");
+  }
+  CHECK(certainty_of("L=(a b)\nargs $(IFS=$S; echo \"${L[*]}\")\n", 1) == Certainty::outside);
+}

@@ -56,4 +56,20 @@ TEST_CASE("a training of an unknown program keeps its arguments, whatever their 
   CHECK(argument_in("srun -N 2 rsync --model_name_or_path gpt2 a b", "--model_name_or_path").empty());
 }
 
+TEST_CASE("options before -- count for launchers that are known, if they are counts") {
+  const std::string training = " -- torchrun --nproc_per_node 2 train.py --bf16";
+  const auto devices = [&](const std::string& start) { return argument_in(start + training, "launch:--gpus"); };
+  CHECK(devices("sky launch --gpus H100:8") == "H100:8");
+  CHECK(devices("python tools/mason.py --gpus 8") == "8");
+  CHECK(devices("sky launch --gpus $N") == "$N");
+  for (const std::string start :
+       {"sky launch --gpus H100", "sky launch --gpus ''", "docker run --gpus '\"device=0,1\"' -- img", "docker run --gpus 4",
+        "kubectl exec pod --gpus 3", "sky launch --gpus"}) {
+    INFO(start);
+    CHECK(devices(start).empty());
+  }
+  CHECK(argument_in("kubectl exec pod --replicas 3" + training, "launch:--replicas").empty());
+  CHECK(argument_in("gantry run --replicas 3" + training, "launch:--replicas") == "3");
+}
+
 }  // namespace starting_commands_tests
