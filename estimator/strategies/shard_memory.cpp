@@ -279,7 +279,8 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
       const bool of_output = exchange.subject == Subject::output;
       // A gathered input that stays is the kept input of the layer.
       const bool stays =
-          forward && !of_output && whole.input && (context.assumptions.keeps_gathered || context.borders != nullptr);
+          forward && !of_output && whole.input &&
+          (context.assumptions.keeps_gathered || (context.borders != nullptr && context.borders->has_exchanges()));
       if (!stays)
         (forward ? memory.scratch_forward : memory.scratch_backward) +=
             bytes(of_output ? shard.output : shard.inputs.front());
