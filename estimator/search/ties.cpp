@@ -14,9 +14,6 @@
 namespace ddl {
 namespace {
 
-/// The fewest tokens of a sample of a measured run with a context split (calibration/observations/published-runs.csv).
-constexpr std::int64_t least_measured_context = 8192;
-
 /// Whether a plan splits the contexts of samples that are shorter than those of all measured runs with such a split.
 bool splits_short_contexts(const ModelFacts& facts, const Plan& plan) {
   return plan.mesh[Axis::context] > 1 && facts.context_units < least_measured_context;
