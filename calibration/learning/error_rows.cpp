@@ -5,10 +5,13 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
 #include <variant>
 
 #include <fmt/format.h>
 
+#include "calibration/inputs/machine_reader.hpp"
 #include "calibration/inputs/software_file.hpp"
 #include "calibration/runs/run_prediction.hpp"
 #include "core/error.hpp"
@@ -110,6 +113,16 @@ std::vector<ErrorRow> error_rows(const ErrorTable& table, KnownKernels known) {
     if (std::optional<ErrorRow> row = maker.row(i, "")) rows.push_back(std::move(*row));
   }
   return rows;
+}
+
+std::vector<std::string> foreign_makers(std::span<const ErrorRow> rows) {
+  std::set<std::string> makers;
+  const auto add = [&](const std::string& device) { makers.insert(device.substr(0, device.find(' '))); };
+  for (const ErrorRow& row : rows) add(row.device);
+  for (const std::string& name : machine_names()) add(load_machine_sheet(name, KernelTables::left_out).machine.device.name);
+  makers.erase("NVIDIA");
+  makers.erase("");
+  return {makers.begin(), makers.end()};
 }
 
 SoftwareOfClasses software_of_classes(std::span<const ErrorRow> rows) {

@@ -61,6 +61,9 @@ struct ErrorTable {
 /// reading samples, and runs without a prediction.
 [[nodiscard]] std::vector<ErrorRow> error_rows(const ErrorTable& table, KnownKernels known = KnownKernels::all);
 
+/// The makers of the rows' devices and of bundled devices, except NVIDIA: the first words of the devices' names, sorted.
+[[nodiscard]] std::vector<std::string> foreign_makers(std::span<const ErrorRow> rows);
+
 /// Names of bundled software with measured runs, by class of models.
 using SoftwareOfClasses = EnumArray<ModelClass, std::set<std::string>>;
 [[nodiscard]] SoftwareOfClasses software_of_classes(std::span<const ErrorRow> rows);

@@ -358,8 +358,7 @@ struct LeftOutGroup {
 };
 
 /// Fits TimeErrors::new_foreign_device to `groups`, and sets it in their errors, too. Intervals then cover nine of ten runs
-/// on devices of other makers of which all runs of the kind are left out; each group has the same weight. They also cover
-/// three of four runs of each group with such runs and 15 or more in all.
+/// on devices of TimeErrors::makers of which all runs of the kind are left out; each group has the same weight.
 void fit_foreign_devices(TimeErrorsFile& file, std::vector<LeftOutGroup>& groups) {
   std::vector<std::pair<LeftOutGroup*, std::vector<const ErrorRow*>>> foreign;
   for (LeftOutGroup& group : groups) {
@@ -387,18 +386,11 @@ void fit_foreign_devices(TimeErrorsFile& file, std::vector<LeftOutGroup>& groups
   const auto covered = [](const TimeErrors& errors, const auto& rows) {
     return held_of(errors, rows, &ErrorRow::first_log_ratio);
   };
-  constexpr int many = 15;
-  constexpr double least_share = 0.75;
-  const auto is_missed = [&](const auto& each) {
-    const LeftOutGroup& group = *each.first;
-    return std::ssize(group.rows) >= many && covered(group.errors, group.rows) < least_share;
-  };
   // One of twenty runs may be shorter than the interval, and one of ten may be outside.
   constexpr double rung = 1.05, least = 0.05, most = 1.5;
   while (width.faster < most && mean_of(not_shorter) < (1 + interval_level) / 2)
     width.faster = std::max(least, width.faster * rung);
-  while (width.slower < most && (mean_of(covered) < interval_level || std::ranges::any_of(foreign, is_missed)))
-    width.slower = std::max(least, width.slower * rung);
+  while (width.slower < most && mean_of(covered) < interval_level) width.slower = std::max(least, width.slower * rung);
   file.foreign_held = mean_of(covered);
   for (LeftOutGroup& group : groups) group.errors.new_foreign_device = width;
 }
@@ -436,7 +428,7 @@ TimeErrorsFile fit_time_errors(std::span<const ErrorRow> rows, std::span<const E
     for (std::size_t i = 0; i < 2; ++i) set_errors(fitted.errors, fitted.parameters[i], sides[i]);
     return fitted;
   };
-  const Fitted all = fit({}, {}, first_step);
+  const Fitted all = fit({}, {.errors = {.makers = foreign_makers(rows)}}, first_step);
   TimeErrorsFile result;
   result.errors = all.errors;
 

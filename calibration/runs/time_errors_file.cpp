@@ -146,9 +146,10 @@ TimeErrorsFile parse_time_errors(const std::string& text, const std::string& ori
   file.stand_ins = static_cast<int>(without.at("predictions").integer(0, std::numeric_limits<int>::max()));
   file.stand_ins_held = without.at("held").number(0, 1);
   const YamlNode foreign = root.at("foreign_devices_without_runs");
-  foreign.only_keys({"faster", "slower", "held"});
+  foreign.only_keys({"faster", "slower", "held", "makers"});
   errors.new_foreign_device = {foreign.at("faster").number(0, most_width), foreign.at("slower").number(0, most_width)};
   file.foreign_held = foreign.at("held").number(0, 1);
+  for (const YamlNode& maker : foreign.at("makers").items()) errors.makers.push_back(maker.text());
   errors.kinds_together = root.at("kinds_together").number(0, 1);
   errors.own_of_plan = root.at("own_of_plan").number(0, most_own);
   errors.learned_scatter = root.at("learned_scatter").number(0, most_width);
@@ -213,8 +214,9 @@ std::string print_time_errors(const TimeErrorsFile& file) {
   }
   text += fmt::format("software_without_runs: {{faster: {:.3g}, slower: {:.3g}, predictions: {}, held: {:.3f}}}\n",
                       errors.new_software.faster, errors.new_software.slower, file.stand_ins, file.stand_ins_held);
-  text += fmt::format("foreign_devices_without_runs: {{faster: {:.3g}, slower: {:.3g}, held: {:.3f}}}\n",
-                      errors.new_foreign_device.faster, errors.new_foreign_device.slower, file.foreign_held);
+  text += fmt::format("foreign_devices_without_runs: {{faster: {:.3g}, slower: {:.3g}, held: {:.3f}, makers: [{}]}}\n",
+                      errors.new_foreign_device.faster, errors.new_foreign_device.slower, file.foreign_held,
+                      fmt::join(errors.makers, ", "));
   text += fmt::format("kinds_together: {:.3g}\nown_of_plan: {:.3g}\nlearned_scatter: {:.3g}\nlearned_growth: {:.3g}\n",
                       errors.kinds_together, errors.own_of_plan, errors.learned_scatter, errors.learned_growth);
   text += fmt::format(

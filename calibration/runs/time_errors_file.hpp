@@ -42,11 +42,15 @@ struct RatioCoverage {
   double mean_single = 0;  ///< mean of ln(high/low)/2 for the intervals of the two single times
 };
 
-/// Precisions in which the same kernels run: fp32 and tf32, fp16 and bf16, and products with at most 8 bits.
-enum class PrecisionClass { full, half, narrow };
-inline constexpr EnumNames<PrecisionClass> precision_class_names{"full", "half", "narrow"};
+/// Precisions in which the same kernels run: fp32 and tf32, fp16 and bf16, and each format of products with at most 8 bits.
+enum class PrecisionClass { full, half, fp8, nvfp4, mxfp8, mxfp6, mxfp4, int8 };
+inline constexpr EnumNames<PrecisionClass> precision_class_names{"full",  "half",  "fp8",   "nvfp4",
+                                                                 "mxfp8", "mxfp6", "mxfp4", "int8"};
 [[nodiscard]] constexpr PrecisionClass precision_class(Precision precision) {
-  if (is_narrow(precision)) return PrecisionClass::narrow;
+  if (is_narrow(precision)) {
+    constexpr int first = static_cast<int>(Precision::fp8);
+    return static_cast<PrecisionClass>(static_cast<int>(PrecisionClass::fp8) + static_cast<int>(precision) - first);
+  }
   return is_mixed(precision) ? PrecisionClass::half : PrecisionClass::full;
 }
 
@@ -69,9 +73,10 @@ struct TimeErrorsFile {
   std::vector<Evidence> evidence{};
   double widened = 1;  ///< factor on all fitted widths, so that intervals cover runs of held-out sets
   RatioCoverage ratios{};
-  int stand_ins = 0;          ///< predictions with the settings of another software than the run's
-  /// The share of runs on devices of TimeErrors::new_foreign_device that intervals cover; each left-out group counts the same.
+  /// The share of runs on devices of TimeErrors::new_foreign_device that intervals cover; each left-out group counts the
+  /// same.
   double foreign_held = 0;
+  int stand_ins = 0;          ///< predictions with the settings of another software than the run's
   double stand_ins_held = 0;  ///< share of them whose interval covers the run; each software of a run counts the same
   int learned_runs = 0;       ///< runs that were predicted with a fit to other runs
   double learned_held = 0;    ///< share of these runs that their intervals cover

@@ -40,10 +40,9 @@ std::string_view precision_text(PrecisionClass precision) {
       return "fp32 or tf32";
     case PrecisionClass::half:
       return "fp16 or bf16";
-    case PrecisionClass::narrow:
-      break;
+    default:
+      return precision_class_names[precision];
   }
-  return "formats of 8 bits or fewer";
 }
 
 /// Returns the groups of alike_runs() among runs of the plan's class of models and of its device's maker.

@@ -27,7 +27,9 @@ bool hides_tokens(const ModelFacts& facts, const Plan& plan) {
 bool gathers_tokens(const ModelFacts& /*facts*/, const Plan& plan) {
   return plan.mesh[Axis::tensor] > 1 && plan.sequence_parallel;
 }
-bool keeps_narrow(const ModelFacts& /*facts*/, const Plan& plan) { return is_narrow(plan.precision); }
+bool keeps_narrow(const ModelFacts& /*facts*/, const Plan& plan) {
+  return is_narrow(plan.precision) && plan.precision != Precision::int8;
+}
 bool has_mixed_precision(const ModelFacts& /*facts*/, const Plan& plan) { return is_mixed(plan.precision); }
 
 constexpr std::array<std::string_view, 3> input_names{"every-rank", "leader", "none"};

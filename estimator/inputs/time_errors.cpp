@@ -62,7 +62,7 @@ ErrorWidth software_width(const TimeErrors& errors, const TimeSensitivity& time)
   return width;
 }
 
-/// Returns the error of a device without measured runs.
+/// Returns the error of a device without measured runs of the kind of model.
 ErrorWidth device_width(const TimeErrors& errors, const TimeSensitivity& time) {
   return is_new_foreign_device(errors, time) ? errors.new_foreign_device : ErrorWidth{};
 }
@@ -89,7 +89,9 @@ bool is_measured_software(const TimeErrors& errors, const TimeSensitivity& time)
 bool is_new_foreign_device(const TimeErrors& errors, const TimeSensitivity& time) {
   const std::string& trait = time.traits[RunTrait::device];  // `kind and class, device`
   const std::size_t comma = trait.find(", ");
-  if (comma == std::string::npos || trait.compare(comma + 2, 6, "NVIDIA") == 0) return false;
+  if (comma == std::string::npos) return false;
+  const std::string maker = trait.substr(comma + 2, trait.find(' ', comma + 2) - comma - 2);
+  if (std::find(errors.makers.begin(), errors.makers.end(), maker) == errors.makers.end()) return false;
   return find_trait(errors.traits[RunTrait::device], trait) == nullptr;
 }
 
@@ -114,7 +116,8 @@ std::vector<WidthShare> width_shares(const TimeErrors& errors, const TimeSensiti
                                   std::sqrt(together(sum.slower, squares.slower, correlation))}});
   shares.push_back(
       {is_measured_software(errors, time) ? "software" : "software without measured runs", software_width(errors, time)});
-  if (is_new_foreign_device(errors, time)) shares.push_back({"device without measured runs", device_width(errors, time)});
+  if (is_new_foreign_device(errors, time))
+    shares.push_back({"device without measured runs of this kind of model", device_width(errors, time)});
   const TraitDoubt doubt = trait_doubt(errors, time);
   const double of_traits = two_sided * std::sqrt(doubt.variance);
   shares.push_back({"network, software and device", {of_traits, of_traits}});

@@ -53,8 +53,8 @@ struct TimeErrors {
   EnumArray<RunTrait, TraitErrors> traits{};
   /// The additional error with a software that no measured run of the model's class had.
   ErrorWidth new_software{};
-  /// The additional error on a device of another maker than NVIDIA that no measured run of the network's kind used. Most
-  /// constants are fitted to devices of NVIDIA.
+  /// The additional error on a device of `makers` that no measured run of the network's kind used. Most constants are fitted
+  /// to devices of NVIDIA.
   ErrorWidth new_foreign_device{};
   EnumArray<ModelClass, std::vector<std::string>> measured_software{};  ///< sorted names of software with measured runs
   double kinds_together = 0.5;  ///< correlation of the errors of two types of kernels
@@ -64,6 +64,7 @@ struct TimeErrors {
   double learned_scatter = 2;
   /// The additional width of a time for each doubling of devices beyond the largest run of the fit.
   double learned_growth = 0;
+  std::vector<std::string> makers{};  ///< makers of known devices other than NVIDIA: the first words of the devices' names
 };
 
 /// What the traits of a time say about its error ln(measured / predicted).
@@ -75,8 +76,7 @@ struct TraitDoubt {
 
 /// Whether runs of the time's model class were measured with its software.
 [[nodiscard]] bool is_measured_software(const TimeErrors& errors, const TimeSensitivity& time);
-/// Whether the time's device has another maker than NVIDIA, and no measured run of the network's kind used it. Names of
-/// devices begin with their maker.
+/// Whether the time's device is of TimeErrors::makers, and no measured run of the network's kind used it.
 [[nodiscard]] bool is_new_foreign_device(const TimeErrors& errors, const TimeSensitivity& time);
 /// Returns the width of a time's interval in one direction, as the logarithm of a factor. `doubt`: trait_doubt().
 [[nodiscard]] double width_of(const TimeErrors& errors, const TimeSensitivity& time, const TraitDoubt& doubt,

@@ -243,7 +243,9 @@ KernelModel::KernelModel(const Device& device, Precision precision, const Assump
           const auto far = distance(family, kind, static_cast<Pass>(pass), precision, conditions, is_own, device);
           if (!far || *far >= nearest) continue;
           nearest = *far;
-          best = {&family, is_own, family.constants};
+          const bool is_same_format =
+              is_traffic(kind) || !is_narrow(precision) || precision == Precision::fp8 || family.precision == precision;
+          best = {&family, is_own, is_own && is_same_format, family.constants};
         }
       }
       best.under_limit = under_limit(kind, 1);
@@ -334,7 +336,7 @@ double KernelModel::seconds_at_one_clock(const Family& family, const Known& whol
 }
 
 Provenance KernelModel::source(KernelKind kind, Pass pass) const {
-  return family_of(kind, pass).is_own ? Provenance::curve : Provenance::roofline;
+  return family_of(kind, pass).is_fitted ? Provenance::curve : Provenance::roofline;
 }
 
 Seconds KernelModel::copies(const Work& work, double samples) const {
@@ -401,7 +403,7 @@ KernelTime KernelModel::time(const Work& work, Pass pass, double samples) const 
   return {.time = time,
           .low = max(time / factor, bound),
           .high = time * factor,
-          .source = family->is_own ? Provenance::curve : Provenance::roofline};
+          .source = family->is_fitted ? Provenance::curve : Provenance::roofline};
 }
 
 KernelShape KernelModel::shape_of_run(const Work& work, Pass pass, double samples) const {

@@ -61,10 +61,8 @@ ParameterBytes parameter_bytes(Optimizer optimizer, Precision precision, MixedPr
     if (mixed == MixedPrecision::accumulated) bytes = {2, 2 + 4, 4};
     if (mixed == MixedPrecision::pure) bytes = {2, 2, 0};
     // Weights and their transposes are copied to 8 bits once for all micro-batches [NVIDIA, Transformer Engine
-    // documentation, te.Linear, is_first_microbatch]. Copies with fewer bits have a scale of 8 bits for each group. Integers
-    // are made where a product reads them [torchao, torchao/prototype/quantized_training/int8_mixed_precision.py].
-    const double bits = precision == Precision::int8 ? 0 : narrow_bits(precision);
-    bytes.weight += 2 * (bits > 0 && bits < 8 ? bits + 8.0 / scaled_items(precision) : bits) / 8;
+    // documentation, te.Linear, is_first_microbatch]. Copies in fp8 have one scale for a whole tensor.
+    if (has_narrow_copies(precision)) bytes.weight += 2 * (precision == Precision::fp8 ? 1.0 : narrow_item_bytes(precision));
   }
   const bool has_half_moments = is_mixed(precision) && mixed == MixedPrecision::pure && !has_8bit_state(optimizer);
   bytes.optimizer += optimizer_state_bytes(optimizer) * (has_half_moments ? 0.5 : 1.0);
@@ -159,7 +157,7 @@ ParameterBytes parameter_bytes(const ModelFacts& facts, const Plan& plan, const 
     const double base =
         base_item_bytes(*assumptions.base) * facts.base_parameters + other * (frozen - facts.base_parameters);
     bytes.weight = (bytes.weight * facts.trained_parameters + base) / facts.parameters;
-  } else if (is_narrow(plan.precision) && facts.parameters > 0) {
+  } else if (has_narrow_copies(plan.precision) && facts.parameters > 0) {
     // Frozen weights are never updated, so they exist in the low-precision format alone. Their transposes are made when
     // backward needs them.
     const double trained = facts.trained_parameters / facts.parameters;

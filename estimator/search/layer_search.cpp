@@ -309,6 +309,8 @@ class LayerAssignment {
     Borders of_writer, of_reader;
     of_writer.output = border_to(job_.facts, behind.layout, at.reader, at.tensor, at.is_lone);
     of_reader.inputs.resize(job_.facts.model->layers[static_cast<std::size_t>(at.reader)].inputs.size());
+    of_reader.is_foreign.resize(of_reader.inputs.size());
+    of_reader.is_foreign[at.input] = true;
     of_reader.inputs[at.input] = border_to(job_.facts, before.layout, at.tensor, at.tensor, at.is_lone);
     const Seconds more =
         before.costs->exchange_time_with(at.tensor, &of_writer) - before.costs->exchange_time_with(at.tensor, nullptr) +

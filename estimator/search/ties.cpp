@@ -14,9 +14,6 @@
 namespace ddl {
 namespace {
 
-/// The fewest tokens of a sample of a measured run with a context split (calibration/observations/published-runs.csv).
-constexpr std::int64_t least_measured_context = 8192;
-
 }  // namespace
 
 bool splits_short_contexts(const ModelFacts& facts, const Plan& plan) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <vector>
@@ -10,6 +11,9 @@
 #include "estimator/step/estimate.hpp"
 
 namespace ddl {
+
+/// The fewest tokens of a sample of a measured run with a context split (calibration/observations/published-runs.csv).
+inline constexpr std::int64_t least_measured_context = 4096;
 
 /// Returns whether a plan splits the contexts of samples that are shorter than those of all measured runs with such a split.
 [[nodiscard]] bool splits_short_contexts(const ModelFacts& facts, const Plan& plan);

@@ -112,8 +112,10 @@ double ranks_of(const Mesh& mesh, Family axes) {
 
 }  // namespace
 
-bool Borders::is_empty() const {
-  return !output && std::none_of(inputs.begin(), inputs.end(), [](const auto& each) { return each.has_value(); });
+bool Borders::is_empty() const { return !output && is_foreign.empty(); }
+
+bool Borders::has_exchanges() const {
+  return output || std::any_of(inputs.begin(), inputs.end(), [](const auto& each) { return each.has_value(); });
 }
 
 Border border_to(const ModelFacts& facts, const LayoutOfMesh& there, int layer, int tensor, bool is_lone) {
@@ -139,16 +141,19 @@ std::vector<Borders> borders_of(const ModelFacts& facts, const std::vector<Layou
   for (std::size_t tensor = 0; tensor < layers.size(); ++tensor) {
     const int writer = static_cast<int>(tensor);
     const bool is_lone = readers[tensor].size() == 1 && layers[index(readers[tensor].front())].inputs.front() == writer;
-    std::vector<std::size_t> received{layout_of[tensor]};
+    std::vector<std::size_t> received;
     for (const int reader : readers[tensor]) {
       const std::size_t layout = layout_of[index(reader)];
+      if (layout == layout_of[tensor]) continue;
+      const std::vector<int>& inputs = layers[index(reader)].inputs;
+      const auto place = static_cast<std::size_t>(std::find(inputs.begin(), inputs.end(), writer) - inputs.begin());
+      Borders& own = borders[index(reader)];
+      own.is_foreign.resize(inputs.size());
+      own.is_foreign[place] = true;
       if (std::find(received.begin(), received.end(), layout) != received.end()) continue;
       received.push_back(layout);
-      const std::vector<int>& inputs = layers[index(reader)].inputs;
-      Borders& own = borders[index(reader)];
       own.inputs.resize(inputs.size());
-      const auto place = std::find(inputs.begin(), inputs.end(), writer) - inputs.begin();
-      own.inputs[static_cast<std::size_t>(place)] = border_of(writer, writer, is_lone);
+      own.inputs[place] = border_of(writer, writer, is_lone);
       if (!borders[tensor].output) borders[tensor].output = border_of(reader, writer, is_lone);
     }
   }

@@ -32,9 +32,14 @@ struct Borders {
   /// For each input: the border, if a layer on another mesh writes the input, and no layer before on this layer's mesh reads
   /// it.
   std::vector<std::optional<Border>> inputs;
+  /// For each input, whether a layer on another mesh writes it; empty if none does.
+  std::vector<bool> is_foreign;
   std::optional<Border> output;  ///< the border to the only reader of the output, if the reader is on another mesh
 
+  /// Whether no layer on another mesh writes or reads a tensor of the layer.
   [[nodiscard]] bool is_empty() const;
+  /// Whether the layer has exchanges with another mesh.
+  [[nodiscard]] bool has_exchanges() const;
 };
 
 /// A mesh of a plan, the layers that its spatial split replicates, and whether its tensor split has sequence parallelism.

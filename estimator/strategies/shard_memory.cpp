@@ -17,13 +17,15 @@ double tensor_item_bytes(const ModelFacts& facts, const Plan& plan, const Assump
   return casts(plan, assumptions) && is_wide ? wide_bytes : item_bytes(plan.precision);
 }
 
+bool has_narrow_copies(Precision precision) { return is_narrow(precision) && precision != Precision::int8; }
+
 double narrow_item_bytes(Precision precision) { return narrow_bits(precision) / 8.0 + 1.0 / scaled_items(precision); }
 
 KeptForm kept_form(const Plan& plan, const Assumptions& assumptions) {
   if (casts(plan, assumptions)) return KeptForm::autocast;
   if (assumptions.recomputes_elementwise && !assumptions.memory_reuse) return KeptForm::compiled;
   if (assumptions.memory_reuse || !is_mixed(plan.precision)) return KeptForm::computed;
-  if (is_narrow(plan.precision)) return assumptions.fp8_activation_inputs ? KeptForm::stored : KeptForm::narrow;
+  if (has_narrow_copies(plan.precision)) return assumptions.fp8_activation_inputs ? KeptForm::stored : KeptForm::narrow;
   // Software that fuses additions after dropout also has a kernel for gated activations.
   const bool fuses = assumptions.fusing == Fusing::residuals || assumptions.fusing == Fusing::all;
   return fuses ? KeptForm::fused : KeptForm::computed;
@@ -279,7 +281,8 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
       const bool of_output = exchange.subject == Subject::output;
       // A gathered input that stays is the kept input of the layer.
       const bool stays =
-          forward && !of_output && whole.input && (context.assumptions.keeps_gathered || context.borders != nullptr);
+          forward && !of_output && whole.input &&
+          (context.assumptions.keeps_gathered || (context.borders != nullptr && context.borders->has_exchanges()));
       if (!stays)
         (forward ? memory.scratch_forward : memory.scratch_backward) +=
             bytes(of_output ? shard.output : shard.inputs.front());

@@ -20,6 +20,11 @@ struct ShardMemory {
 /// Returns whether the mixed precision of the plan is PyTorch's autocast.
 [[nodiscard]] bool casts(const Plan& plan, const Assumptions& assumptions);
 
+/// Returns whether narrow copies of inputs and weights stay in memory between products. Integers are made where a product
+/// reads them; for backward, products keep their inputs and weights in half precision [torchao,
+/// torchao/prototype/quantized_training/int8_mixed_precision.py].
+[[nodiscard]] bool has_narrow_copies(Precision precision);
+
 /// Returns the bytes of an element in fp8, with one scale of 8 bits for 32 elements [Open Compute Project, "OCP Microscaling
 /// Formats (MX) specification", version 1.0, section 5.2], or in nvfp4, with one for 16 elements [NVFP4].
 [[nodiscard]] double narrow_item_bytes(Precision precision);

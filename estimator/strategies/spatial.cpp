@@ -131,10 +131,10 @@ int split_extents(const std::array<int, 3>& split) {
   return static_cast<int>(std::count_if(split.begin(), split.end(), [](int parts) { return parts > 1; }));
 }
 
-/// Returns whether a layer on another mesh writes an input of this layer, and the exchange between the meshes gives each
-/// rank its tile.
+/// Returns whether a layer on another mesh writes an input of this layer. The exchange between the meshes then gives each
+/// rank its tile, for all layers that read the tensor on this mesh.
 bool is_laid_out_anew(const ShardContext& context, std::size_t input) {
-  return context.borders != nullptr && input < context.borders->inputs.size() && context.borders->inputs[input].has_value();
+  return context.borders != nullptr && input < context.borders->is_foreign.size() && context.borders->is_foreign[input];
 }
 
 // Every rank holds a tile of the sample. A window of more than one position needs halo rows of the neighbors' tiles. In

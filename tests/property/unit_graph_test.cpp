@@ -78,8 +78,32 @@ TEST_CASE("the elimination of units finds the least cost of all states") {
 TEST_CASE("branches that no elimination of units with two neighbors joins are one unit") {
   const OwnedJob dense(load_model("densenet121"), nodes_of(8, 16e9), assumptions_of(false), 1e6);
   const UnitGraph graph = unit_graph(dense.facts);
-  CHECK(graph.order.size() == graph.firsts.size());
   CHECK(graph.firsts.size() > 10);
+
+  // From `a` on, each convolution reads the sum of all outputs before: units at `b`, `c` and `d` have three neighbors each.
+  const Model sums = parse_model(
+      "format: 1\nmodel: sums\ninput: {channels: 4, size: 8x8}\nlayers:\n"
+      "  - convolution: {filters: 4, kernel: 3, padding: 1}\n    name: a\n"
+      "  - convolution: {filters: 4, kernel: 3, padding: 1}\n    name: b\n"
+      "  - add:\n    from: [a, b]\n    name: to_c\n"
+      "  - convolution: {filters: 4, kernel: 3, padding: 1}\n    name: c\n"
+      "  - add:\n    from: [a, b, c]\n    name: to_d\n"
+      "  - convolution: {filters: 4, kernel: 3, padding: 1}\n    name: d\n"
+      "  - add:\n    from: [a, b, c, d]\n    name: to_e\n"
+      "  - convolution: {filters: 4, kernel: 3, padding: 1}\n    name: e\n"
+      "  - convolution: {filters: 4, kernel: 1}\n  - loss: cross_entropy\n",
+      "sums.yaml");
+  const std::vector<int> firsts = unit_graph(facts_of(sums)).firsts;
+  for (const int first : firsts) {
+    const std::string& name = sums.layers[static_cast<std::size_t>(first)].name;
+    INFO(name);
+    for (const std::string inside : {"to_c", "c", "to_d", "d", "to_e"}) CHECK(name != inside);
+  }
+  const auto begins = [&](const std::string& name) {
+    return std::ranges::any_of(firsts, [&](int first) { return sums.layers[static_cast<std::size_t>(first)].name == name; });
+  };
+  CHECK(begins("b"));
+  CHECK(begins("e"));
 }
 
 TEST_CASE("a spatial layout begins again where tiles are large enough") {
@@ -112,6 +136,50 @@ TEST_CASE("a spatial layout begins again where tiles are large enough") {
   CHECK(has("backward all-to-all"));
   CHECK(!has("allgather"));  // as if each rank had the whole tensor before
   CHECK(estimator.estimate(plan).time.step_time() > Seconds{});
+}
+
+TEST_CASE("every layer that reads a tensor from another mesh exchanges the halos of its tiles") {
+  const Model model = parse_model(R"(format: 1
+model: two-readers
+input: {channels: 1, size: 16x16x16}
+layers:
+  - convolution: {filters: 32, kernel: 3, padding: 1}
+    name: down1
+  - convolution: {filters: 256, kernel: 3, stride: 2, padding: 1}
+    name: down2
+  - convolution: {filters: 1024, kernel: 3, stride: 2, padding: 1}
+    name: bottom
+  - transposed_convolution: {filters: 256, kernel: 2, stride: 2}
+    name: larger
+  - convolution: {filters: 256, kernel: 1}
+    name: first
+  - convolution: {filters: 256, kernel: 3, padding: 1}
+    from: larger
+    name: second
+  - add:
+    from: [first, second]
+  - loss: cross_entropy
+)",
+                                  "two-readers.yaml");
+  const OwnedJob owned(model, nodes_of(8, 16e9), assumptions_of(false), 1e6);
+  const Estimator estimator(owned.job);
+  const auto place_of = [&](const std::string& name) {
+    const auto at = std::ranges::find_if(model.layers, [&](const Layer& each) { return each.name == name; });
+    return static_cast<int>(at - model.layers.begin());
+  };
+  const Mesh tiles(Tiles{8, 1, 1});
+  Plan plan = plan_on(tiles, 8);
+  plan.segments = {{place_of("bottom"), Mesh{{Axis::data, 8}}}, {place_of("first"), tiles}};
+  REQUIRE(estimator.limits(plan).empty());
+  const auto begins = [&](const std::string& layer, const std::string& text) {
+    return std::ranges::any_of(exchanges_of(estimator, plan, place_of(layer)),
+                               [&](const std::string& each) { return each.starts_with(text); });
+  };
+  // `first` reads single positions, and receives the tiles for both.
+  CHECK(begins("first", "forward all-to-all"));
+  CHECK(!begins("first", "forward point-to-point"));
+  CHECK(begins("second", "forward point-to-point"));
+  CHECK(!begins("second", "forward all-to-all"));
 }
 
 }  // namespace

@@ -1,9 +1,15 @@
 #include "calibration/runs/runs.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "estimator/facts/model_facts.hpp"
+#include "estimator/search/ties.hpp"
+#include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"
 #include "tests/unit/calibration/error_texts.hpp"
@@ -123,6 +129,18 @@ TEST_CASE("the bundled table of ParaDL's runs is read completely") {
   CHECK(count_where(runs, {"model=ResNet50"}) == 363);
   CHECK(count_where(runs, {"quality=A"}) == 337);
   CHECK(count_where(runs, {"quality=A,B"}) == 337 + 245);
+}
+
+TEST_CASE("no measured run splits shorter contexts than the search takes for measured") {
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  std::set<std::string> known;
+  for (const MeasuredRun& run : load_runs("published-runs")) {
+    const std::size_t place = run.degrees.find("context=");
+    if (place == std::string::npos || std::stoi(run.degrees.substr(place + 8)) == 1 || !known.insert(run.model).second)
+      continue;
+    least = std::min(least, facts_of(load_model(run.model)).context_units);
+  }
+  CHECK(least == least_measured_context);
 }
 
 // ---- filters ----

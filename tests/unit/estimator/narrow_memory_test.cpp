@@ -70,20 +70,40 @@ TEST_CASE("copies of weights and inputs have the bits of the format, and scales 
   const Assumptions assumptions;
   struct Format {
     Precision precision;
-    double input, copies;
+    double item;
   };
-  // torchao makes integers where a product reads a weight, so there are no copies of weights in int8.
-  for (const auto& [precision, input, copies] : {Format{Precision::nvfp4, 0.5 + 1.0 / 16, 2 * (0.5 + 1.0 / 16)},
-                                                 {Precision::mxfp8, 1 + 1.0 / 32, 2},
-                                                 {Precision::mxfp6, 0.75 + 1.0 / 32, 2 * (0.75 + 1.0 / 32)},
-                                                 {Precision::mxfp4, 0.5 + 1.0 / 32, 2 * (0.5 + 1.0 / 32)},
-                                                 {Precision::int8, 1 + 1.0 / 32, 0}}) {
+  for (const auto& [precision, item] : {Format{Precision::nvfp4, 0.5 + 1.0 / 16},
+                                        {Precision::mxfp8, 1 + 1.0 / 32},
+                                        {Precision::mxfp6, 0.75 + 1.0 / 32},
+                                        {Precision::mxfp4, 0.5 + 1.0 / 32}}) {
     INFO(to_string(precision));
     plan.precision = precision;
-    CHECK(narrow_item_bytes(precision) == Approx(input));
-    CHECK(parameter_bytes(facts, plan, assumptions).weight == Approx(2 + copies));
+    CHECK(narrow_item_bytes(precision) == Approx(item));
+    CHECK(parameter_bytes(facts, plan, assumptions).weight == Approx(2 + 2 * item));
     CHECK(exchanged_bytes(plan, assumptions).weight == 2);
   }
+}
+
+TEST_CASE("training in int8 keeps weights, frozen weights and inputs of products in half precision") {
+  Model model = chain_of(3);
+  Plan plan;
+  plan.optimizer = Optimizer::adam;
+  plan.precision = Precision::int8;
+  Assumptions assumptions;
+  assumptions.fp8_activation_inputs = true;
+  const auto form_in = [&](Precision precision) {
+    Plan other = plan;
+    other.precision = precision;
+    return kept_form(other, assumptions);
+  };
+  // torchao makes integers where a product reads them.
+  CHECK(form_in(Precision::int8) == form_in(Precision::bf16));
+  CHECK(form_in(Precision::mxfp8) == KeptForm::stored);
+  CHECK(parameter_bytes(facts_of(model), plan, assumptions).weight == 2);
+  TrainedParts parts;
+  parts.trained = {model.layers.front().name};
+  train_only(model, parts);
+  CHECK(parameter_bytes(facts_of(model), plan, assumptions).weight == 2);
 }
 
 }  // namespace

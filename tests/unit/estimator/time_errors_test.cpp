@@ -167,14 +167,17 @@ TEST_CASE("the usual error of a trait widens the interval to its side, and cance
 TEST_CASE("a device of another maker that no run of the kind used has an additional error") {
   TimeErrors errors = some_errors();
   errors.new_foreign_device = {0.1, 0.5};
+  errors.makers = {"AMD", "Intel"};
   TraitErrors& devices = errors.traits[RunTrait::device];
   devices.measured = {{"language transformer, AMD Instinct MI300X", 0, devices.spread}};
-  TimeSensitivity known = of_kernels(TimeBasis::fitted), unknown = known, of_nvidia = known, without = known;
+  TimeSensitivity known = of_kernels(TimeBasis::fitted), unknown = known, of_nvidia = known, of_nobody = known;
+  const TimeSensitivity without = known;
   known.traits[RunTrait::device] = "language transformer, AMD Instinct MI300X";
   unknown.traits[RunTrait::device] = "generation transformer, AMD Instinct MI300X";
   of_nvidia.traits[RunTrait::device] = "generation transformer, NVIDIA H100 SXM5 80 GB";
+  of_nobody.traits[RunTrait::device] = "generation transformer, H100 SXM5 80 GB";
   CHECK(is_new_foreign_device(errors, unknown));
-  for (const TimeSensitivity& other : {known, of_nvidia, without}) {
+  for (const TimeSensitivity& other : {known, of_nvidia, of_nobody, without}) {
     CHECK_FALSE(is_new_foreign_device(errors, other));
     CHECK(width(interval_of(errors, other)) == Approx(width(interval_of(errors, known))));
   }
@@ -182,6 +185,10 @@ TEST_CASE("a device of another maker that no run of the kind used has an additio
   const double after = std::log(interval_of(errors, unknown).high) - 0.05;
   CHECK(after == Approx(std::hypot(before, 0.5)));
   CHECK(interval_of(errors, unknown).low < interval_of(errors, known).low);
+  const auto names = [](const WidthShare& share) {
+    return share.name == "device without measured runs of this kind of model" && share.width == ErrorWidth{0.1, 0.5};
+  };
+  CHECK(std::ranges::count_if(width_shares(errors, unknown), names) == 1);
   // Two plans on one device have the same error.
   CHECK(ratio_interval_of(errors, unknown, unknown).high == ratio_interval_of(errors, known, known).high);
 }
