@@ -61,7 +61,8 @@ std::string gpus_hint(std::string_view machine) {
                           (digits.find(machine[at - 1]) != std::string_view::npos || machine[at - 1] == ' ');
     count = is_count ? machine.substr(at + 1) : std::string_view();
   }
-  if (!count.empty()) return fmt::format("write --gpus {}", count);
+  constexpr std::size_t most_digits = 7;
+  if (!count.empty() && count.front() != '0' && count.size() <= most_digits) return fmt::format("write --gpus {}", count);
   return "write for example --gpus 64, or --gpus 1..1024 to find how many are enough";
 }
 

@@ -43,50 +43,66 @@ std::string largest_item_text(const JobCheck& check) {
   return fmt::format("{} for {}", humanize(memory.of(memory.largest())), to_string(memory.largest()));
 }
 
-std::string batch_text(std::int64_t batch, const Plan& plan, const Device& device) {
-  const double each = static_cast<double>(batch) / static_cast<double>(plan.mesh.devices());
-  return fmt::format("{} ({:.6g} per {})", with_thousands(batch), each, device_noun(device));
-}
-
-std::string largest_batch_text(const JobCheck& check) {
+FittingSize fitting_batch(const JobCheck& check) {
   const Plan& plan = check.checked.estimate.plan;
   const LargestBatch& largest = check.largest;
   const Device& device = check.study->machine().device;
-  if (!largest.at_risk) return "none: one sample per replica and micro-batch does not fit";
-  if (!largest.fits) return fmt::format("{}, at risk", batch_text(*largest.at_risk, plan, device));
-  std::string text = batch_text(*largest.fits, plan, device);
+  FittingSize size{"largest batch"};
+  const auto each = [&](std::int64_t batch) {
+    return fmt::format(" ({:.6g} per {})", static_cast<double>(batch) / static_cast<double>(plan.mesh.devices()),
+                       device_noun(device));
+  };
+  size.figure = "none";
+  size.rest = ": one sample per replica and micro-batch does not fit";
+  if (!largest.at_risk) return size;
+  size.figure = with_thousands(largest.fits ? *largest.fits : *largest.at_risk);
+  size.rest = each(largest.fits ? *largest.fits : *largest.at_risk);
+  if (!largest.fits) {
+    size.rest += ", at risk";
+    return size;
+  }
   // The number of micro-batches is shown, because the largest batch may grow with the number of micro-batches.
-  if (plan.micro_batches > 1) text += fmt::format(" in {} micro-batches", with_thousands(plan.micro_batches));
+  if (plan.micro_batches > 1) size.rest += fmt::format(" in {} micro-batches", with_thousands(plan.micro_batches));
   if (*largest.at_risk > *largest.fits)
-    text += fmt::format("; at risk up to {}", batch_text(*largest.at_risk, plan, device));
-  return text;
+    size.rest += fmt::format("; at risk up to {}{}", with_thousands(*largest.at_risk), each(*largest.at_risk));
+  return size;
 }
 
-/// Returns the longest sequences that fit, as text; empty for a model without a sequence length.
-std::string longest_sequence_text(const JobCheck& check) {
-  if (!check.longest) return {};
+/// Returns the longest sequences that fit; nothing for a model without a sequence length.
+std::optional<FittingSize> fitting_sequence(const JobCheck& check) {
+  if (!check.longest) return std::nullopt;
   const std::string batch = fmt::format(", with global batch {}", with_thousands(check.checked.estimate.plan.global_batch));
   const LongestSequence& longest = *check.longest;
-  if (longest.at_risk == 0) return "none fits" + batch;
-  if (longest.fits == 0) return fmt::format("{} tokens, at risk{}", with_thousands(longest.at_risk), batch);
-  std::string text = fmt::format("{} tokens", with_thousands(longest.fits));
-  if (longest.at_risk > longest.fits) text += fmt::format(", at risk up to {}", with_thousands(longest.at_risk));
-  return text + batch;
+  FittingSize size{"longest sequence", "none fits", batch};
+  if (longest.at_risk == 0) return size;
+  size.figure = with_thousands(longest.fits == 0 ? longest.at_risk : longest.fits);
+  size.rest = " tokens";
+  if (longest.fits == 0) {
+    size.rest += ", at risk";
+  } else if (longest.at_risk > longest.fits) {
+    size.rest += fmt::format(", at risk up to {}", with_thousands(longest.at_risk));
+  }
+  size.rest += batch;
+  return size;
 }
 
-std::string fewest_gpus_text(const JobCheck& check) {
+FittingSize fitting_gpus(const JobCheck& check) {
   const Plan& plan = check.checked.estimate.plan;
   const std::string batch = check.batch_per_gpu ? fmt::format("{} samples each", plan.global_batch / plan.mesh.devices())
                                                 : fmt::format("global batch {}", with_thousands(plan.global_batch));
+  FittingSize size{fmt::format("fewest {}s", device_noun(check.study->machine().device))};
   if (!check.fewest) {
     const Family family = plan.mesh.family() == 0 ? family_bit(Axis::data) : plan.mesh.family();
-    return fmt::format("none: {} does not fit on up to {}, with {}", family_name(family),
-                       count_text(check.study->machine().devices(), device_noun(check.study->machine().device)), batch);
+    size.figure = "none";
+    size.rest = fmt::format(": {} does not fit on up to {}, with {}", family_name(family),
+                            count_text(check.study->machine().devices(), device_noun(check.study->machine().device)), batch);
+    return size;
   }
   const Plan& fewest = check.fewest->estimate.plan;
   const std::string degrees = fewest.mesh.devices() == 1 ? std::string() : fmt::format(" ({})", degrees_word(fewest.mesh));
-  return fmt::format("{}{}, with {}{}", with_thousands(fewest.mesh.devices()), degrees, batch,
-                     check.fewest->verdict == Verdict::fits ? "" : ", at risk");
+  size.figure = with_thousands(fewest.mesh.devices());
+  size.rest = fmt::format("{}, with {}{}", degrees, batch, check.fewest->verdict == Verdict::fits ? "" : ", at risk");
+  return size;
 }
 
 /// Returns the degrees in the syntax of --degrees: `data=8,tensor=4`.
@@ -157,10 +173,9 @@ void add_check(Document& document, const JobCheck& check, bool drawn = false) {
                                  with_thousands(plan.global_batch), to_string(plan.precision), to_string(plan.optimizer),
                                  plan_word(plan), words.empty() ? "" : ": " + words),
                      2, 2);
-  std::vector<std::pair<std::string, std::string>> sizes{{"largest batch", largest_batch_text(check)}};
-  if (std::string longest = longest_sequence_text(check); !longest.empty())
-    sizes.emplace_back("longest sequence", std::move(longest));
-  sizes.emplace_back(fmt::format("fewest {}s", device_noun(study.machine().device)), fewest_gpus_text(check));
+  std::vector<FittingSize> sizes{fitting_batch(check)};
+  if (std::optional<FittingSize> longest = fitting_sequence(check)) sizes.push_back(*std::move(longest));
+  sizes.push_back(fitting_gpus(check));
   if (drawn) document.add(Chart{"", "", check_cards(check, sizes)});
   Table items = items_table(memory);
   const auto of_available = [&](Bytes bytes) { return share_text(bytes / check.available()) + " of available"; };
@@ -175,7 +190,7 @@ void add_check(Document& document, const JobCheck& check, bool drawn = false) {
   document.section();
   if (!drawn) {
     document.line(step_text(check), 2);
-    for (const auto& [label, text] : sizes) document.line(fmt::format("{}: {}", label, text), 2);
+    for (const FittingSize& each : sizes) document.line(fmt::format("{}: {}", each.label, each.text()), 2);
   }
   if (check.stopped) document.line("not all sizes and changes were tried: --time-limit gives the search more time", 2);
   if (drawn) document.add(time_bars({check.checked.estimate}));
@@ -304,7 +319,7 @@ FileVerdict verdict_of(const JobCheck& check) {
   }
   verdict.message =
       fmt::format("{}; {}\nlargest batch: {}\nfewest {}s: {}", verdict.summary, largest_item_text(check),
-                  largest_batch_text(check), device_noun(check.study->machine().device), fewest_gpus_text(check));
+                  fitting_batch(check).text(), device_noun(check.study->machine().device), fitting_gpus(check).text());
   for (const Remedy& remedy : check.remedies)
     verdict.message +=
         fmt::format("\n{}: {}", to_string(remedy.checked.verdict), remedy_text(check.checked.estimate.plan, remedy));

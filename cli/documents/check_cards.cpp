@@ -38,18 +38,18 @@ Card card_of_speed(const JobCheck& check) {
   return card;
 }
 
-/// Returns a card whose figure is the first word of `text`: `128` of `128 (2 per GPU)`, `none` of `none: ...`.
-Card card_of_size(std::string label, const std::string& text) {
+Card card_of_size(const FittingSize& size) {
+  std::string label = size.label;
   if (label.front() >= 'a' && label.front() <= 'z') label.front() = static_cast<char>(label.front() - 'a' + 'A');
-  const std::size_t end = std::min(text.find(' '), text.size());
-  Card card{std::move(label), text.substr(0, text.find_last_not_of(",:;", end == 0 ? 0 : end - 1) + 1)};
-  if (end < text.size()) card.details.push_back(text.substr(end + 1));
+  Card card{std::move(label), size.figure};
+  const std::size_t start = size.rest.find_first_not_of(" ,:;");
+  if (start != std::string::npos) card.details.push_back(size.rest.substr(start));
   return card;
 }
 
 }  // namespace
 
-Cards check_cards(const JobCheck& check, const std::vector<std::pair<std::string, std::string>>& sizes) {
+Cards check_cards(const JobCheck& check, const std::vector<FittingSize>& sizes) {
   Cards cards;
   cards.cards.push_back(card_of_memory(check));
   if (check.checked.estimate.time.step_time() > Seconds{}) cards.cards.push_back(card_of_speed(check));
@@ -57,7 +57,7 @@ Cards check_cards(const JobCheck& check, const std::vector<std::pair<std::string
     if (std::optional<Card> fitting = fitting_card(WhatFits{check.checked, check.remedies, {}}))
       cards.cards.push_back(*std::move(fitting));
   }
-  for (const auto& [label, text] : sizes) cards.cards.push_back(card_of_size(label, text));
+  for (const FittingSize& each : sizes) cards.cards.push_back(card_of_size(each));
   return cards;
 }
 

@@ -24,6 +24,8 @@
 #include "core/suggest.hpp"
 #include "estimator/choices/plan_choice.hpp"
 #include "model_zoo/files/bundled_name.hpp"
+#include "model_zoo/files/canonical_name.hpp"
+#include "model_zoo/files/load_model.hpp"
 #include "model_zoo/operations/shape_rules.hpp"
 
 namespace ddl {
@@ -304,6 +306,15 @@ std::string found_from(const std::string& name, const std::string& folder, bool 
   return (fs::path(folder) / name).string();
 }
 
+/// Whether a model's name stands for a file or, seen from `folder`, for a folder with the model's `config.json`.
+bool is_path_of_model(const std::string& name, const std::string& folder) {
+  if (is_path(name)) return true;
+  const std::string bare = name.substr(0, name.find('=') == std::string::npos ? std::string::npos : name.find('@'));
+  if (bare.empty() || contains(model_names(), canonical_model_name(bare))) return false;
+  std::error_code unknown;
+  return fs::is_regular_file(fs::path(folder) / bare / "config.json", unknown);
+}
+
 }  // namespace
 
 YamlNode ParsedJob::place(std::initializer_list<std::string_view> keys) const {
@@ -397,7 +408,7 @@ JobFile job_of(const Study& study, const Plan& plan, const std::string& folder) 
   const auto named = [&](const std::string& name, const std::string& usual) {
     return name.empty() ? usual : seen_from(name, folder, is_path(name));
   };
-  job.model = named(spec.model, "");
+  job.model = seen_from(spec.model, folder, is_path_of_model(spec.model, ""));
   job.sequence = spec.sequence;
   job.packed_length = spec.packed_length;
   // A data set that a job names must have the shape of the model's input, but a default data set
@@ -444,7 +455,7 @@ std::string report_folder(const std::string& output) {
 StudySpec spec_of(const JobFile& job, const std::string& folder) {
   StudySpec spec;
   const auto named = [&](const std::string& name) { return found_from(name, folder, is_path(name)); };
-  spec.model = named(job.model);
+  spec.model = found_from(job.model, folder, is_path_of_model(job.model, folder));
   spec.sequence = job.sequence;
   spec.packed_length = job.packed_length;
   spec.dataset = named(job.dataset);

@@ -305,7 +305,11 @@ constexpr std::array known_optimizers{Optimizer::sgd, Optimizer::momentum, Optim
 /// Returns why the scripts do not support the plan's choices; empty if they do. Does not check the
 /// plan's axes and the model.
 std::optional<std::string> refused_choice(const Plan& plan) {
-  if (is_narrow(plan.precision)) return "it has no native fp8 training, but Megatron-LM has";
+  if (is_narrow(plan.precision)) {
+    const bool is_megatrons = plan.precision == Precision::fp8 || plan.precision == Precision::nvfp4;
+    return fmt::format("it has no native {} training{}", to_string(plan.precision),
+                       is_megatrons ? ", but Megatron-LM has" : "");
+  }
   if (!contains(known_optimizers, plan.optimizer))
     return fmt::format("its script has no --optimizer {}", to_string(plan.optimizer));
   if (plan.recompute == Recompute::selective) return "its script only recomputes whole layers";

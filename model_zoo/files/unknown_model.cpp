@@ -248,9 +248,8 @@ std::optional<HeadOfTag> architecture_of(std::string_view name) {
 std::string unknown_model_hint(std::string_view name) {
   const bool is_repository = is_hub_name(name);
   if (is_repository) name.remove_prefix(name.find('/') + 1);
-  const std::string import = is_repository
-                                 ? "download its config.json and run: ddl-oracle models import config.json -o net.yaml"
-                                 : "import its config.json: ddl-oracle models import config.json -o net.yaml";
+  const std::string import = is_repository ? "download its config.json and name the model by its path: ./net/config.json"
+                                           : "name it by the path of its config.json: ./net/config.json";
   if (is_weights_file(name))
     return fmt::format("a file of weights has no graph: export the network as ONNX (docs/import.md), or {}", import);
   if (const auto known = architecture_of(name)) {
@@ -274,7 +273,7 @@ std::string unknown_model_hint(std::string_view name) {
   }
   if (is_close) return fmt::format("{} or {}", known, import);
   if (relatives.empty())
-    return fmt::format("see 'models list' for bundled models, or {}; a file of your own ends in '.yaml'", import);
+    return fmt::format("see 'models list' for bundled models, or {}", import);
   const bool is_long = relatives.size() > relatives_shown;
   if (is_long) relatives.resize(relatives_shown);
   return fmt::format("models that begin alike: {}{}; or {}", fmt::join(relatives, ", "), is_long ? ", ..." : "", import);

@@ -135,7 +135,9 @@ std::shared_ptr<const Operation> read_router(const Attributes& attributes) {
   }
   const std::int64_t seen = settings.experts / settings.groups * settings.active_groups;
   if (settings.active > seen) {
-    attributes.fail("active", fmt::format("there are {} experts, so {} cannot be active", seen, settings.active));
+    const std::string groups =
+        settings.active_groups == settings.groups ? "" : fmt::format(" in the {} active groups", settings.active_groups);
+    attributes.fail("active", fmt::format("there are {} experts{}, so {} cannot be active", seen, groups, settings.active));
   }
   return std::make_shared<Router>(settings);
 }

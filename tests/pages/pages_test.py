@@ -219,8 +219,9 @@ class Reports(unittest.TestCase):
         self.assertIn('<p class="card-label">Would fit</p>', self.texts["checked"])
 
     def test_long_tables_are_folded_and_names_break_on_narrow_screens(self):
-        self.assertRegex(self.texts["deep"], r"<details><summary>all \d+ rows</summary>")
-        self.assertNotIn("<details><summary>all ", self.texts["ranked"])
+        self.assertRegex(self.texts["deep"], r'<details class="long"><summary>all \d+ rows</summary>')
+        self.assertNotIn("<summary>all ", self.texts["ranked"])
+        self.assertIn("details:not([open], .long)", self.texts["deep"])
         self.assertIn("layer0.<wbr>attention1", self.texts["deep"])
 
     def test_sections_have_links_and_rare_ones_are_folded(self):

@@ -17,8 +17,10 @@
 #include "core/suggest.hpp"
 #include "estimator/choices/plan_choice.hpp"
 #include "model_zoo/files/bundled_name.hpp"
+#include "model_zoo/files/canonical_name.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/files/published_names.hpp"
+#include "model_zoo/files/unknown_model.hpp"
 #include "model_zoo/network/model.hpp"
 
 namespace ddl {
@@ -26,6 +28,13 @@ namespace {
 
 constexpr std::size_t max_link_value = 256;
 constexpr std::string_view repository_letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./";
+
+/// Whether `name` is that of a bundled model, also with a tag of timm, as the loader of models finds it before a file.
+bool is_bundled_model(const std::string& name) {
+  const auto head = head_of_tag(name);
+  const std::vector<std::string> names = model_names();
+  return contains(names, canonical_model_name(name)) || (head && contains(names, canonical_model_name(head->architecture)));
+}
 
 /// Throws Error for a name that is neither bundled nor an offered file.
 void refuse_files(const std::string& key, const std::string& value, const std::vector<std::string>& offered) {
@@ -45,6 +54,12 @@ void refuse_files(const std::string& key, const std::string& value, const std::v
       throw Error(fmt::format("{} {} is not a bundled name, and the page does not read files", key, quote(each)),
                   key == "model" || key == "machine" ? fmt::format("start the server with --{} FILE to offer a file", key)
                                                      : "choose one of the offered names");
+    // A folder or file without an ending may have any name. The answer is that to a name that does not exist.
+    if (key != "model") continue;
+    for (const std::string& each_name : {name, each}) {
+      if (std::filesystem::exists(each_name, unknown) && !is_bundled_model(name))
+        throw Error(fmt::format("unknown model {}", quote(name)), unknown_model_hint(name));
+    }
   }
 }
 

@@ -6,6 +6,9 @@
 #include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "cli/options/configurations/recognition.hpp"
 #include "cli/tools/configuration_format.hpp"
 #include "core/find.hpp"
 
@@ -37,6 +40,17 @@ std::string_view kind_of(std::string_view option) {
   return found == nullptr ? std::string_view() : found->second;
 }
 
+/// Throws Error for options that stand for different kinds, which accelerate refuses [src/accelerate/commands/launch.py,
+/// _validate_launch_command].
+void refuse_two_kinds(const ConfigEntry& before, const ConfigEntry& option) {
+  const auto excludes = [](const ConfigEntry& each) { return each.value != "MEGATRON_LM" && each.value != "false"; };
+  const bool is_settled = before.is_known && option.is_known && !before.is_of_branches && !option.is_of_branches;
+  const bool is_same = argument_key(before.written) == argument_key(option.written);
+  if (is_same || !is_settled || !excludes(before) || !excludes(option)) return;
+  throw option.error(fmt::format("accelerate refuses {} together with {}", before.written, option.written),
+                     "leave one of them out");
+}
+
 bool has_key(const ConfigEntries& entries, std::string_view key) {
   return std::ranges::any_of(entries, [&](const ConfigEntry& each) { return each.key == key; });
 }
@@ -55,10 +69,25 @@ ConfigEntries accelerate_options(const ConfigEntries& settings) {
     one.written = setting.key.substr(setting.key.find(':') + 1);
     one.key = key;
     if (one.value.empty()) one.value = kind.empty() ? std::string_view("true") : kind;
-    std::erase_if(options, [&](const ConfigEntry& each) { return each.key == one.key; });
+    const auto same = std::ranges::find(options, one.key, &ConfigEntry::key);
+    if (same != options.end() && !kind.empty()) refuse_two_kinds(*same, one);
+    if (same != options.end()) options.erase(same);
     options.push_back(std::move(one));
   }
   return options;
+}
+
+Configuration& without_ignored(Configuration& configuration) {
+  for (const RunField field : {RunField(PlanChoice::zero), RunField(PlanChoice::offload),
+                               RunField(ConfigField::offload_weights), RunField(ConfigField::accumulation)}) {
+    const Fact* const fact = configuration.find(field);
+    if (fact == nullptr || !fact->from || !fact->from->key.starts_with("deepspeed_config.")) continue;
+    const Place place = fact->from->place();
+    configuration.warnings.push_back(fmt::format("{}:{}: '{}' is ignored: DeepSpeed's file gives it", place.file, place.line,
+                                                 argument_text(*fact->from)));
+    configuration.clear(field);
+  }
+  return configuration;
 }
 
 bool start_training(const ConfigEntries& options) { return has_key(options, kind_key); }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cli/options/configurations/config_entry.hpp"
+#include "cli/options/configurations/configuration.hpp"
 
 namespace ddl {
 
@@ -12,5 +13,8 @@ namespace ddl {
 [[nodiscard]] bool start_training(const ConfigEntries& options);
 /// Replaces the settings of a file by options with the same keys.
 void override_settings(ConfigEntries& settings, const ConfigEntries& options);
+/// Drops what accelerate ignores if it gets a file of DeepSpeed: its own ZeRO stage, offloading and accumulation
+/// [src/accelerate/utils/dataclasses.py, DeepSpeedPlugin], and warns of each. Returns the configuration.
+Configuration& without_ignored(Configuration& configuration);
 
 }  // namespace ddl

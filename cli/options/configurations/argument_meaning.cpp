@@ -110,14 +110,14 @@ std::optional<Fact> meaning_of(const ArgumentRow& row, const ConfigEntry& settin
     const bool needs_value = setting.value.empty() && setting.key.starts_with("--") && row.words.empty() &&
                              row.field != ConfigField::deepspeed_file;
     if (!needs_value) return std::nullopt;
-    fact.problem = fmt::format("{} has no value", setting.key);
+    fact.problem = fmt::format("{} has no value", setting.shown_key());
     fact.hint = "write it after the argument";
   } else if (!row.words.empty()) {
     std::vector<std::string_view> known;
     for (const ArgumentWord& word : row.words) {
       if (!word.word.empty() && !contains(known, word.word)) known.push_back(word.word);
     }
-    fact.problem = fmt::format("{} does not support {}", setting.key, quote(setting.value));
+    fact.problem = fmt::format("{} does not support {}", setting.shown_key(), quote(setting.value));
     fact.hint = suggest(setting.value, known);
     if (has_option(row.field)) {
       fact.hint += fact.hint.ends_with('?') ? " If not, give the value" : "; or give the value";

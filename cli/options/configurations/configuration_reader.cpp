@@ -446,7 +446,7 @@ class ConfigurationReader {
     const ConfigurationFormat* const format = result_.format;
     const bool is_deepspeed = field == ConfigField::deepspeed_file;
     const bool is_primary = format == nullptr || format->language == ConfigurationLanguage::script || is_deepspeed;
-    other->override_by(result_);
+    other->override_by(is_deepspeed ? without_ignored(result_) : result_);
     if (!is_primary || format == &megatron_arguments || format == &trl_arguments) other->format = format;
     if (is_deepspeed && format != nullptr) other->set(ConfigField::distributed_type, {.value = "deepspeed"});
     // A trainer sets what DeepSpeed's file leaves open, so the trainer's default counts.

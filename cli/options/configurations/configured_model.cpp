@@ -63,7 +63,10 @@ class SizedModel {
       read_.fail({ConfigField::latent}, "latent attention is supported with gated MLPs, RMSNorm, rope and no biases",
                  model_hint);
     if (is_usual && shared_ == 0 && !has_dense_) return llama();
-    const bool is_mpt = read_.format == &llm_foundry_yaml && !gated_ && kv_heads_ == heads_;
+    if (experts_ > 1 && position == "alibi")
+      read_.fail({ConfigField::experts, ConfigField::position}, "no family of models has experts and positions 'alibi'",
+                 model_hint);
+    const bool is_mpt = read_.format == &llm_foundry_yaml && !gated_ && kv_heads_ == heads_ && experts_ == 1;
     if (is_mpt && (position == "alibi" || (position == "learned" && !has_bias_))) return mpt(position == "alibi");
     if (position != "alibi" && experts_ > 1) return decoder();
     if (!gated_ && norm == "layer" && position == "learned" && has_bias_ && kv_heads_ == heads_ && activation != "relu2")
@@ -97,9 +100,16 @@ class SizedModel {
   void read_mixture(bool is_latent) {
     experts_ = number(ConfigField::experts).value_or(1);
     if (experts_ == 1) return;
-    const auto width = number(ConfigField::expert_feed_forward), shared = number(ConfigField::shared_experts);
-    shared_ = number(ConfigField::shared_width).value_or(0);
-    if (shared) shared_ = *shared * (width ? *width : number(ConfigField::feed_forward).value_or(hidden_ * 4));
+    const auto shared = read_.number(ConfigField::shared_experts, 0, most_configured);
+    shared_ = read_.number(ConfigField::shared_width, 0, most_configured).value_or(0);
+    if (shared) {
+      const std::int64_t usual = number(ConfigField::feed_forward).value_or(hidden_ * 4);
+      const std::int64_t width = number(ConfigField::expert_feed_forward).value_or(usual);
+      if (*shared > most_configured / width)
+        read_.fail({ConfigField::shared_experts}, fmt::format("{} shared experts of width {} are too wide", *shared, width),
+                   "count the experts that all tokens share, usually one or two");
+      shared_ = *shared * width;
+    }
     const std::int64_t first = read_.number(ConfigField::dense_layers, -1, layers_).value_or(0);
     with_experts_.assign(static_cast<std::size_t>(layers_), true);
     const Fact* const said = read_.find(ConfigField::expert_layers);

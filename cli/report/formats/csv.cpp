@@ -1,6 +1,8 @@
 
 #include "core/csv.hpp"
 
+#include <set>
+#include <string>
 #include <vector>
 
 #include <fmt/format.h>
@@ -29,14 +31,27 @@ std::string cell_text(const Json& value) {
 
 std::string csv_of(const Json& values) {
   const Json objects = with_whole_bytes(values);
+  // Rows may leave out keys that other rows have.
+  std::vector<std::string> keys;
+  std::set<std::string> known;
+  for (const Json& object : objects) {
+    for (const auto& [key, value] : object.items()) {
+      if (known.insert(key).second) keys.push_back(key);
+    }
+  }
   std::string out;
-  const auto add_row = [&](const Json& object, auto cell) {
+  const auto add_row = [&](auto cell) {
     std::vector<std::string> cells;
-    for (const auto& [key, value] : object.items()) cells.push_back(csv_cell(cell(key, value)));
+    for (const std::string& key : keys) cells.push_back(csv_cell(cell(key)));
     out += fmt::format("{}\n", fmt::join(cells, ","));
   };
-  if (!objects.empty()) add_row(objects.front(), [](const std::string& key, const Json&) { return key; });
-  for (const Json& object : objects) add_row(object, [](const std::string&, const Json& value) { return cell_text(value); });
+  if (!keys.empty()) add_row([](const std::string& key) { return key; });
+  for (const Json& object : objects) {
+    add_row([&](const std::string& key) {
+      const auto found = object.find(key);
+      return found == object.end() ? std::string() : cell_text(*found);
+    });
+  }
   return out;
 }
 

@@ -57,7 +57,8 @@ std::string breakable(std::string_view text) {
 constexpr std::size_t usual_columns = 8;
 /// The longest text of a column whose cells never wrap.
 constexpr std::size_t longest_in_one_line = 48;
-/// Number of rows that a table shows before the reader unfolds it.
+/// Number of rows that a table shows before the reader unfolds it. A table with bars ranks or compares what the user asked
+/// for, and is never folded.
 constexpr std::size_t most_open_rows = 60;
 
 /// Converts the blocks of a document to HTML, one after the other. `prefix`: the start of all ids.
@@ -101,8 +102,8 @@ class HtmlWriter {
     const std::string name = heading_.empty() ? "figures" : heading_;
     const std::vector<std::string_view> classes = classes_of_columns(table);
     ++tables_;
-    const bool is_long = table.rows.size() > most_open_rows;
-    if (is_long) out_ += fmt::format("<details><summary>all {} rows</summary>\n", table.rows.size());
+    const bool is_long = table.rows.size() > most_open_rows && !table.bars;
+    if (is_long) out_ += fmt::format("<details class=\"long\"><summary>all {} rows</summary>\n", table.rows.size());
     add_toggle(table, classes);
     const std::vector<bool> wraps = wrapping_columns(table);
     out_ += fmt::format("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">\n<table>\n<thead><tr>",

@@ -57,6 +57,16 @@ document.addEventListener("click", (event) => {
   const folded = link && document.querySelector(link.hash + " > details");
   if (folded) folded.open = true;
 });
+// Browsers without ::details-content only print what is open.
+addEventListener("beforeprint", () => {
+  for (const each of document.querySelectorAll(".long:not([open])")) each.open = each.dataset.printed = true;
+});
+addEventListener("afterprint", () => {
+  for (const each of document.querySelectorAll(".long[data-printed]")) {
+    each.open = false;
+    delete each.dataset.printed;
+  }
+});
 bringToLife(document);
 )js";
 

@@ -149,8 +149,8 @@ svg .o0, svg .o2, svg .o3, svg .o4, svg .o5, svg .o6, svg .o8 { fill: #111; } sv
   .whisker .name { grid-area: name; } .whisker .value { grid-area: value; } .whisker svg { grid-area: track; } }
 @media print { :root { color-scheme: light; } @page { size: A4; margin: 11mm; }
   body { max-width: none; padding: 0; font-size: 8pt; line-height: 1.3; background: #fff; color: #000; }
-  .zoom, .contents, .toggle, details:not([open]) { display: none; } main { display: block !important; }
-  h2 { font-size: 10pt; } h2 small { font-size: 8pt; }
+  .zoom, .contents, .toggle, details:not([open], .long) { display: none; } main { display: block !important; }
+  .long::details-content { content-visibility: visible; } h2 { font-size: 10pt; } h2 small { font-size: 8pt; }
   .cards { grid-template-columns: repeat(3, 1fr); gap: .4rem; margin: .3rem 0; } .card { padding: .35rem .6rem; }
   .card .card-figure { font-size: 1.1rem; } .card .card-detail { margin: 0; font-size: 7pt; } .gauge { margin: .1rem 0; }
   ul { margin: .1rem 0; } .note { font-size: 7pt; }

@@ -164,6 +164,11 @@ TEST_CASE("a row with an empty first cell has as many cells as the others") {
   CHECK(CsvTable::parse(text, "t.csv").rows() == 2);
 }
 
+TEST_CASE("each row of CSV has a cell for each key of any row") {
+  const std::string text = csv_of(Json::parse(R"([{"name": "a", "x": "1, 2"}, {"name": "b", "y": 3}, {"y": 4, "z": 5}])"));
+  CHECK(text == "name,x,y,z\na,\"1, 2\",,\nb,,3,\n,,4,5\n");
+}
+
 TEST_CASE("an empty list of objects is an empty text") { CHECK(csv_of(Json::array()).empty()); }
 
 TEST_CASE("a number in CSV is read back as the same number") {

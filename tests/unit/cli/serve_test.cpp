@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <thread>
@@ -14,6 +16,7 @@
 #include "cli/commands/serve/turns.hpp"
 #include "core/error.hpp"
 #include "tests/catch.hpp"
+#include "tests/error_of.hpp"
 
 namespace ddl::serve_tests {
 namespace {
@@ -96,8 +99,21 @@ TEST_CASE("a question may only name offered files") {
   CHECK_NOTHROW(question_of("model=./a,b.yaml&machine=ours.yaml,abci", files));
   CHECK_NOTHROW(question_of("model=/x/net.yaml@width=2,resnet50", files));
   for (const char* query : {"model=ours.yaml", "machine=/x/net.yaml", "model=/x/../x/net.yaml", "software=ours.yaml",
-                            "model=a.yml", "model=a%00b", "model=a%0Ab", "machine=./a,b.yaml"})
+                            "model=a.yml", "model=a%00b", "model=a%0Ab", "machine=./a,b.yaml", "model=.", "model=..",
+                            "model=resnet50,.@tokens%3D2"})
     CHECK_THROWS_AS(question_of(query, files), Error);
+}
+
+TEST_CASE("the answer to the name of a folder is that to a name that does not exist") {
+  for (const char* folder : {"serve-test-folder", "serve-test@folder", "resnet50"}) {
+    std::filesystem::create_directory(folder);
+    std::ofstream(std::filesystem::path(folder) / "config.json") << "\"model_type\": a secret\n";
+  }
+  const auto refused = [](const char* query) { return error_of([&] { static_cast<void>(question_of(query, {})); }); };
+  for (const char* query : {"model=serve-test-folder", "model=serve-test-folder@tokens%3D2", "model=serve-test@folder"})
+    CHECK(refused(query).starts_with("unknown model 'serve-test"));
+  CHECK_NOTHROW(question_of("model=resnet50,ResNet50@classes%3D10", {}));
+  for (const char* folder : {"serve-test-folder", "serve-test@folder", "resnet50"}) std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("the levels of a question's computation double") {

@@ -719,17 +719,24 @@ TEST_CASE("vision models may have samples of another size") {
              ContainsSubstring("follows from its parameters"));
 }
 
-TEST_CASE("an unknown model is an error that suggests a known one, the nearest of its family, or an import") {
+TEST_CASE("sizes that other parameters follow from can be changed alone") {
+  CHECK(load_model("cogvideox1.5-5b").input.extent[0] == 22);
+  CHECK(load_model("cogvideox1.5-5b@frames=49").input.extent[0] == 14);
+  CHECK(load_model("cogvideox-5b").input.extent[0] == 13);
+  CHECK_NOTHROW(load_model("yolo11n@input=3x320x640"));
+  for (const char* changes : {"@glyph_tokens=0", "@picture_tokens=0", "@glyph_tokens=0@picture_tokens=0"})
+    CHECK_NOTHROW(load_model("hunyuan-video-1.5" + std::string(changes)));
+}
+
+TEST_CASE("an unknown model is an error that suggests a known one, the nearest of its family, or a configuration") {
   CHECK(error_of([] { (void)load_model("resnet5O"); }) == "unknown model 'resnet5O'\nhint: did you mean 'resnet50'?");
-  CHECK(
-      error_of([] { (void)load_model("xyz"); }) ==
-      "unknown model 'xyz'\nhint: see 'models list' for bundled models, or import its config.json: ddl-oracle models import "
-      "config.json -o net.yaml; a file of your own ends in '.yaml'");
+  CHECK(error_of([] { (void)load_model("xyz"); }) ==
+        "unknown model 'xyz'\nhint: see 'models list' for bundled models, or name it by the path of its config.json: "
+        "./net/config.json");
   const std::string sized = error_of([] { (void)load_model("openai/whisper-gigantic-v4"); });
   INFO(sized);
   CHECK(sized.find("nearest of its family: whisper-large-v3, ") != std::string::npos);
-  CHECK(sized.find("download its config.json and run: ddl-oracle models import config.json -o net.yaml") !=
-        std::string::npos);
+  CHECK(sized.find("download its config.json and name the model by its path: ./net/config.json") != std::string::npos);
   // Another version is not a typing error.
   CHECK(error_of([] { (void)load_model("DeepSeek-V4"); }).find("nearest of its family: deepseek-v3.2") != std::string::npos);
   CHECK(error_of([] { (void)load_model("glm-6"); }).find("nearest of its family: glm-5") != std::string::npos);

@@ -420,7 +420,7 @@ TEST_CASE("a router may have sigmoid scores, a bias, corrections and groups") {
   CHECK(error_in(sequence, "  - router: {experts: 8, active: 2, groups: 2, active_groups: 3}\n") ==
         "there are 2 groups, so 3 cannot be active");
   CHECK(error_in(sequence, "  - router: {experts: 8, active: 3, groups: 4, active_groups: 1}\n") ==
-        "there are 2 experts, so 3 cannot be active");
+        "there are 2 experts in the 1 active groups, so 3 cannot be active");
 }
 
 TEST_CASE("a capped output needs one pass before the loss and one pass after it") {
