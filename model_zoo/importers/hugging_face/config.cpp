@@ -181,6 +181,18 @@ std::optional<bool> HuggingFaceConfig::positive(std::string_view key) {
   return value->get<double>() > 0;
 }
 
+std::optional<std::vector<bool>> HuggingFaceConfig::positives(std::string_view key, std::size_t count) {
+  std::string_view found;
+  const Json* const value = find({key}, found);
+  if (value == nullptr) return std::nullopt;
+  if (!value->is_array() || value->size() != count ||
+      !std::all_of(value->begin(), value->end(), [](const Json& each) { return each.is_number(); }))
+    fail(key, fmt::format("'{}' is not a list of {} numbers", key, count));
+  std::vector<bool> result;
+  for (const Json& each : *value) result.push_back(each.get<double>() > 0);
+  return result;
+}
+
 std::string HuggingFaceConfig::text(Names names, std::string_view fallback) {
   std::string_view key;
   const Json* const value = find(names, key);

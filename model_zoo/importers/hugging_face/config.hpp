@@ -39,6 +39,9 @@ class HuggingFaceConfig {
   /// model. Outside of this object, only the key that says whether the head shares the embedding may still be read.
   void enter(std::string_view key);
   [[nodiscard]] bool has_object(std::string_view key) const;
+  /// Calls `read`, which reads keys from the object that is the value of `key`, and warns of the object's unread keys. A
+  /// missing object has no keys. After this call, keys are read from where they were read before.
+  void within(std::string_view key, const std::function<void()>& read);
 
   [[nodiscard]] bool has(std::string_view key) const;  ///< whether the key is in the file, with a value or with null
   [[nodiscard]] bool is_null(std::string_view key) const;
@@ -53,6 +56,9 @@ class HuggingFaceConfig {
   [[nodiscard]] bool boolean(std::string_view key, bool fallback);
   /// Returns whether a number is above zero; empty if the file does not contain the number.
   [[nodiscard]] std::optional<bool> positive(std::string_view key);
+  /// Returns, for each of `count` numbers in a list, whether it is above zero. Empty if the file does
+  /// not contain the list. Throws Error for a list of another length.
+  [[nodiscard]] std::optional<std::vector<bool>> positives(std::string_view key, std::size_t count);
   [[nodiscard]] std::string text(Names names, std::string_view fallback);
   /// Reads a whole number of the object `outer`.
   [[nodiscard]] std::int64_t inner_integer(std::string_view outer, std::string_view key, std::int64_t fallback);

@@ -32,6 +32,9 @@ struct FamilyModel {
   }
 };
 
+/// Sets the input if the images do not have three channels. The family has a parameter `size`, the size of its images.
+void read_channels(HuggingFaceConfig& config, FamilyModel& model);
+
 /// The defaults for configurations of decoders with gated MLPs.
 struct DecoderDefaults {
   std::int64_t vocabulary, hidden, feed_forward, layers, heads, kv_heads, tokens;  ///< kv_heads 0: as many as `heads`

@@ -29,4 +29,28 @@ FamilyModel read_gpt2(HuggingFaceConfig& config) {
   return model;
 }
 
+// The defaults are those of BioGptConfig. BioGptLearnedPositionalEmbedding has an offset of 2.
+FamilyModel read_biogpt(HuggingFaceConfig& config) {
+  FamilyModel model{.family = "gpt"};
+  const std::int64_t hidden = config.size({"hidden_size"}, 1024);
+  const std::int64_t tokens = config.tokens({"max_position_embeddings"}, 1024);
+  model.set("layers", config.layers({"num_hidden_layers"}, 24));
+  model.set("hidden", hidden);
+  model.set("heads", config.heads({"num_attention_heads"}, 16, hidden));
+  model.set("vocabulary", config.size({"vocab_size"}, 42384));
+  model.set("tokens", tokens);
+  model.set("positions", tokens + 2);
+  model.set("feed_forward", config.size({"intermediate_size"}, 4096));
+  model.set("activation", config.activation({"hidden_act"}, "gelu"));
+  model.set("fused", config.fused());
+  model.set_number("dropout", config.fraction({"hidden_dropout_prob"}, 0.1));
+  model.set_number("attention_dropout", config.fraction({"attention_probs_dropout_prob"}, 0.1));
+  model.set("head", config.head_of("BioGpt"));
+  model.set_flag("tied", config.tied(true));
+  model.set("labels", config.labels());
+  config.require_number("activation_dropout", 0, "the family has no dropout inside its perceptrons");
+  config.accept("scale_embedding");
+  return model;
+}
+
 }  // namespace ddl

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -119,6 +121,30 @@ void HuggingFaceConfig::refuse_foreign() {
     warn(fmt::format("not read: {}; {} is {}", quote(key), quote(own), used));
     asked_.insert(key);
   }
+}
+
+void HuggingFaceConfig::within(std::string_view key, const std::function<void()>& read) {
+  static const Json no_keys = Json::object();
+  if (has(key) && !is_null(key) && !has_object(key)) fail(key, fmt::format("{} is not an object", quote(key)));
+  const Json* const outside = root_;
+  const std::string outer_path = path_;
+  const std::size_t outer_defaults = defaults_.size();
+  asked_.emplace(key);
+  std::set<std::string, std::less<>> outer_asked = std::exchange(asked_, {});
+  if (has_object(key)) {
+    root_ = &outside->at(std::string(key));
+    path_ += std::string(key) + '/';
+  } else {
+    root_ = &no_keys;
+  }
+  read();
+  refuse_foreign();
+  foreign_.clear();
+  warn_of_rest();
+  for (std::size_t i = outer_defaults; i < defaults_.size(); ++i) defaults_[i].insert(0, std::string(key) + '/');
+  root_ = outside;
+  path_ = outer_path;
+  asked_ = std::move(outer_asked);
 }
 
 void HuggingFaceConfig::warn_of_predictors(std::string_view parameter) {

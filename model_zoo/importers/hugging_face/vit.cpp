@@ -3,16 +3,11 @@
 #include "model_zoo/importers/hugging_face/families.hpp"
 
 namespace ddl {
-namespace {
-
-/// Sets the input if its number of channels is not that of the bundled family. The size stays a parameter.
 void read_channels(HuggingFaceConfig& config, FamilyModel& model) {
   constexpr std::int64_t usual = 3;
   const std::int64_t channels = config.size({"num_channels"}, usual);
   if (channels != usual) model.input = fmt::format("{{channels: {}, size: $size x $size}}", channels);
 }
-
-}  // namespace
 
 // The defaults are those of ViTConfig. A model without a classifier has a pooler, like ViTModel.
 FamilyModel read_vit(HuggingFaceConfig& config) {
@@ -66,6 +61,47 @@ FamilyModel read_dinov3(HuggingFaceConfig& config) {
   for (const std::string_view key :
        {"attention_dropout", "drop_path_rate", "layerscale_value", "pos_embed_jitter", "pos_embed_rescale",
         "pos_embed_shift", "out_features", "out_indices", "stage_names", "apply_layernorm", "reshape_hidden_states"})
+    config.accept(key);
+  return model;
+}
+
+// The defaults are those of Dinov2Config and Dinov2WithRegistersConfig. The channels of a gated perceptron are those of the
+// library: two thirds of the others, rounded up to a multiple of 8.
+FamilyModel read_dinov2(HuggingFaceConfig& config) {
+  FamilyModel model{.family = "dinov2"};
+  const bool has_registers = config.text({"model_type"}, "") == "dinov2_with_registers";
+  const std::int64_t hidden = config.size({"hidden_size"}, 768);
+  const std::int64_t size = config.size({"image_size"}, 224);
+  const std::int64_t patch = config.size({"patch_size"}, has_registers ? 16 : 14);
+  if (size % patch != 0) {
+    config.fail(config.has("patch_size") ? "patch_size" : "image_size",
+                fmt::format("patches of {} do not divide an image of {}", patch, size));
+  }
+  constexpr std::int64_t widest = 1024;
+  const std::int64_t width = hidden * config.integer({"mlp_ratio"}, 4, 1, widest);
+  const bool is_gated = config.boolean("use_swiglu_ffn", false);
+  const std::string activation = config.activation({"hidden_act"}, "gelu");
+  read_channels(config, model);
+  model.set("size", size);
+  model.set("patch", patch);
+  model.set("layers", config.layers({"num_hidden_layers"}, 12));
+  model.set("hidden", hidden);
+  model.set("heads", config.heads({"num_attention_heads"}, 12, hidden));
+  model.set("feed_forward", is_gated ? (width * 2 / 3 + 7) / 8 * 8 : width);
+  model.set_flag("gated", is_gated);
+  model.set("activation", is_gated ? "silu" : activation);
+  model.set_flag("qkv_bias", config.boolean("qkv_bias", true));
+  model.set("registers", has_registers ? config.integer({"num_register_tokens"}, 4, 0) : 0);
+  model.set("fused", config.fused());
+  model.set_number("dropout", config.fraction({"hidden_dropout_prob"}, 0));
+  model.set_number("attention_dropout", config.fraction({"attention_probs_dropout_prob"}, 0));
+  model.set("head", config.head_with(has_registers ? "Dinov2WithRegisters" : "Dinov2",
+                                     {{"Model", "none"}, {"Backbone", "none"}, {"ForImageClassification", "classifier"}}));
+  model.set("classes", config.labels());
+  if (has_registers || config.boolean("use_mask_token", true))
+    config.warn("left out: the trained token that replaces masked patches");
+  for (const std::string_view key : {"drop_path_rate", "layerscale_value", "out_features", "out_indices", "stage_names",
+                                     "apply_layernorm", "reshape_hidden_states"})
     config.accept(key);
   return model;
 }

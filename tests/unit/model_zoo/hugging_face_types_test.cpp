@@ -20,13 +20,13 @@ TEST_CASE("a type that no family can express is refused with the reason") {
             .starts_with(
                 "config.json:1:16: models of the type 'jamba' are not read: layers with the recurrence of Mamba-1 are "
                 "not among the operations of model files\n"));
-  CHECK(refusal_of(R"({"model_type": "some_vl", "text_config": {"model_type": "gemma3n_text"}})")
-            .find("models of the type 'gemma3n_text' are not read") != std::string::npos);
+  CHECK(refusal_of(R"({"model_type": "some_vl", "text_config": {"model_type": "step3_text"}})")
+            .find("models of the type 'step3_text' are not read") != std::string::npos);
 }
 
 TEST_CASE("if a bundled model has a type that is not read, the hint names it") {
-  for (const std::string type : {"clip", "gated_deltanet", "hubert", "mask2former", "mllama", "sam", "sam2", "segformer",
-                                 "siglip2", "step3p7", "wav2vec2"}) {
+  for (const std::string type :
+       {"detr", "gated_deltanet", "hubert", "mask2former", "mllama", "sam", "sam2", "segformer", "step3p7", "wav2vec2"}) {
     INFO(type);
     const std::string refusal = refusal_of(R"({"model_type": ")" + type + R"("})");
     const std::string words = "hint: the bundled ";
@@ -178,6 +178,28 @@ TEST_CASE("Whisper and DINOv3 have the published number of parameters") {
       "num_hidden_layers": 40, "use_gated_mlp": true, "hidden_act": "silu", "query_bias": false, "value_bias": false})")
             .parameters() == 6'716'035'072 - 4096);
   CHECK(refusal_of(dino + R"(, "key_bias": true})").find("have no biases") != std::string::npos);
+}
+
+TEST_CASE("Gemma 3n has the number of parameters that transformers builds") {
+  // The numbers of tests/data/transformers_parameters.csv. The defaults are those of E4B.
+  CHECK(model_of_text(R"({"model_type": "gemma3n_text"})").parameters() == 6'835'235'568);
+  const std::string small = R"({"model_type": "gemma3n", "architectures": ["Gemma3nForConditionalGeneration"],
+      "text_config": {"model_type": "gemma3n_text", "num_hidden_layers": 30, "intermediate_size": 8192)";
+  const Import e2b = import_hugging_face(small + R"(, "num_kv_shared_layers": 10}})", "config.json");
+  const Model theirs = parse_model(e2b.model_file, "config.yaml");
+  CHECK(theirs.parameters() == 4'435'182'688);
+  CHECK(has_line(e2b, "pattern: \"(wwwwf)2WWWWFWWW\""));
+  CHECK(has_line(e2b, "borrowing: \"(WWWWF)2\""));
+  CHECK(theirs.layers.size() == load_model("gemma3n-e2b").layers.size());
+  std::string sparse;
+  for (int layer = 1; layer < 30; ++layer) sparse += "0.95, ";
+  CHECK(refusal_of(small + R"(, "num_kv_shared_layers": 11}})").find("a layer of each kind\n") != std::string::npos);
+  CHECK(refusal_of(small + R"(, "num_kv_shared_layers": 10, "activation_sparsity_pattern": [)" + sparse + "0.95]}}")
+            .find("no family has sparse activations in layers that share") != std::string::npos);
+  CHECK(refusal_of(small + R"(, "num_kv_shared_layers": 10, "activation_sparsity_pattern": [0.95]}})")
+            .find("'activation_sparsity_pattern' is not a list of 30 numbers\n") != std::string::npos);
+  CHECK(refusal_of(small + R"(, "altup_num_inputs": 2, "num_kv_shared_layers": 10}})").find("four streams") !=
+        std::string::npos);
 }
 
 TEST_CASE("MiMo-V2-Flash has the published number of parameters") {

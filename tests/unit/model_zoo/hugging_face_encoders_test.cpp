@@ -1,0 +1,117 @@
+#include <string>
+
+#include "model_zoo/files/load_model.hpp"
+#include "model_zoo/importers/hugging_face/hugging_face.hpp"
+#include "model_zoo/network/model.hpp"
+#include "tests/catch.hpp"
+#include "tests/error_of.hpp"
+#include "tests/unit/model_zoo/imported_models.hpp"
+
+namespace hugging_face_encoders_tests {
+
+using namespace ddl;
+
+TEST_CASE("DINOv2, CLIP and SigLIP have the number of parameters that transformers builds") {
+  // transformers 5.24 on the device `meta`, with the sizes of the pages at huggingface.co. DINOv2 is without its token of
+  // masked patches, and the encoders of images and texts without the factor, and the offset, of their similarities. For
+  // DINOv2-base, DINOv2-giant and SigLIP-base these are also the numbers of the published weight files.
+  const std::string dino = R"({"model_type": "dinov2", "image_size": 518)";
+  CHECK(model_of_text(dino + "}").parameters() == 86'580'480 - 768);
+  CHECK(model_of_text(dino + R"(, "use_mask_token": false, "patch_size": 14})").parameters() == 86'580'480 - 768);
+  const std::string giant = dino + R"(, "hidden_size": 1536, "num_hidden_layers": 40, "num_attention_heads": 24,
+      "use_swiglu_ffn": true})";
+  CHECK(model_of_text(giant).parameters() == 1'136'480'768 - 1536);
+  CHECK(has_line(import_hugging_face(giant, "config.json"), "feed_forward: 4096"));
+  CHECK(model_of_text(dino + R"(, "architectures": ["Dinov2ForImageClassification"], "num_labels": 1000})").parameters() ==
+        88'117'480 - 768);
+  CHECK(model_of_text(R"({"model_type": "dinov2_with_registers", "image_size": 518, "patch_size": 14})").parameters() ==
+        86'583'552 - 768);
+  CHECK(refusal_of(R"({"model_type": "dinov2", "image_size": 225})").find("patches of 14 do not divide") !=
+        std::string::npos);
+  CHECK(model_of_text(R"({"model_type": "clip"})").parameters() == 151'277'313 - 1);
+  const std::string text = R"({"hidden_size": 768, "intermediate_size": 3072, "num_attention_heads": 12})";
+  const std::string image = R"({"hidden_size": 1024, "intermediate_size": 4096, "num_attention_heads": 16,
+      "num_hidden_layers": 24, "patch_size": 14})";
+  const std::string large = R"({"model_type": "clip", "projection_dim": 768, "text_config": )" + text;
+  CHECK(model_of_text(large + R"(, "vision_config": )" + image + "}").parameters() == 427'616'513 - 1);
+  // Older files have a second object with all sizes, which counts.
+  CHECK(
+      model_of_text(large + R"(, "vision_config": {"hidden_size": 8}, "vision_config_dict": )" + image + "}").parameters() ==
+      427'616'513 - 1);
+  CHECK(model_of_text(R"({"model_type": "clip_text_model", )" + text.substr(1)).parameters() == 123'060'480);
+  CHECK(model_of_text(R"({"model_type": "clip_text_model", "architectures": ["CLIPTextModelWithProjection"],
+      "hidden_size": 1280, "intermediate_size": 5120, "num_hidden_layers": 32, "num_attention_heads": 20,
+      "projection_dim": 1280, "hidden_act": "gelu"})")
+            .parameters() == 694'659'840);
+  CHECK(model_of_text(R"({"model_type": "clip_vision_model"})").parameters() == 87'456'000);
+  CHECK(model_of_text(R"({"model_type": "clip_vision_model", "architectures": ["CLIPVisionModelWithProjection"]})")
+            .parameters() == 87'849'216);
+  CHECK(model_of_text(R"({"model_type": "siglip"})").parameters() == 203'155'970 - 2);
+  const std::string shape = R"({"hidden_size": 1152, "intermediate_size": 4304, "num_hidden_layers": 27,
+      "num_attention_heads": 16)";
+  const Import so400m =
+      import_hugging_face(R"({"model_type": "siglip", "text_config": )" + shape + R"(}, "vision_config": )" + shape +
+                              R"(, "image_size": 384, "patch_size": 14}})",
+                          "config.json");
+  CHECK(parse_model(so400m.model_file, "config.yaml").parameters() == 877'960'498 - 2);
+  CHECK(has_line(so400m, "size: 378"));
+  CHECK(model_of_text(R"({"model_type": "siglip_text_model"})").parameters() == 110'271'744);
+  CHECK(model_of_text(R"({"model_type": "siglip_vision_model"})").parameters() == 92'884'224);
+  CHECK(model_of_text(R"({"model_type": "siglip_vision_model", "vision_use_head": false})").parameters() == 85'797'120);
+  CHECK(model_of_text(R"({"model_type": "siglip2"})").parameters() == 203'202'050 - 2);
+  CHECK(model_of_text(R"({"model_type": "siglip2_vision_model"})").parameters() == 92'930'304);
+  CHECK(refusal_of(R"({"model_type": "siglip2_vision_model", "num_patches": 250})").find("are not a square") !=
+        std::string::npos);
+  CHECK(refusal_of(R"({"model_type": "siglip", "vision_config": {"vision_use_head": false}})")
+            .find("images without a head cannot be compared with texts\n") != std::string::npos);
+  CHECK(refusal_of(R"({"model_type": "clip", "text_config": 3})").find("'text_config' is not an object\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("ESM-2 and BioGPT have the number of parameters that transformers builds") {
+  // The numbers of tests/data/media_model_parameters.csv, without the head for contacts, and transformers_parameters.csv.
+  const std::string esm = R"({"model_type": "esm", "architectures": ["EsmForMaskedLM"], "hidden_size": 1280,
+      "intermediate_size": 5120, "num_attention_heads": 20, "num_hidden_layers": 33, "vocab_size": 33,
+      "emb_layer_norm_before": false, "token_dropout": true, "hidden_dropout_prob": 0.0,
+      "attention_probs_dropout_prob": 0.0, "position_embedding_type": )";
+  CHECK(model_of_text(esm + R"("rotary"})").parameters() == 651'043'254 - 661);
+  CHECK(refusal_of(esm + R"("absolute"})").find("only ESM-2 is read") != std::string::npos);
+  CHECK(model_of_text(R"({"model_type": "biogpt"})").parameters() == 346'763'264);
+  CHECK(model_of_text(R"({"model_type": "biogpt", "hidden_size": 1600, "num_hidden_layers": 48,
+      "num_attention_heads": 25, "intermediate_size": 6400, "vocab_size": 57717, "max_position_embeddings": 2048})")
+            .parameters() == 1'571'188'800);
+}
+
+TEST_CASE("an imported CLIP has the layers of the bundled model") {
+  const Model theirs = model_of_text(R"({"model_type": "clip", "architectures": ["CLIPModel"]})");
+  const Model ours = load_model("clip-vit-b-32");
+  REQUIRE(theirs.layers.size() == ours.layers.size());
+  for (std::size_t i = 0; i < ours.layers.size(); ++i) {
+    CHECK(theirs.layers[i].name == ours.layers[i].name);
+    CHECK(theirs.layers[i].operation->attributes() == ours.layers[i].operation->attributes());
+  }
+  // An encoder alone has its layers, and reads its own input.
+  const Model text = model_of_text(R"({"model_type": "clip_text_model"})");
+  const Model image = model_of_text(R"({"model_type": "clip_vision_model"})");
+  CHECK(text.parameters() + image.parameters() + 512 * (512 + 768) == ours.parameters());
+  CHECK(text.layers.front().operation->type() == "embedding");
+  CHECK(image.layers.front().operation->type() == "convolution");
+}
+
+TEST_CASE("unread keys and defaults of an inner object are named with it") {
+  const Import import = import_hugging_face(R"({"model_type": "clip", "architectures": ["CLIPModel"], "odd": 1,
+      "text_config": {"odder": 2, "hidden_size": 256, "intermediate_size": 1024, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "vocab_size": 1000}})",
+                                            "config.json");
+  std::string all;
+  for (const std::string& warning : import.warnings) all += warning + "\n";
+  INFO(all);
+  CHECK(all.find("not read: 'odder'\n") != std::string::npos);
+  CHECK(all.find("not read: 'odd'\n") != std::string::npos);
+  CHECK(all.find("vision_config/patch_size 32") != std::string::npos);
+  CHECK(all.find("text_config/max_position_embeddings 77") != std::string::npos);
+  CHECK(has_line(import, "text_layers: 2"));
+  CHECK(has_line(import, "layers: 12"));
+}
+
+}  // namespace hugging_face_encoders_tests
