@@ -12,9 +12,6 @@
 #include "estimator/step/step_sensitivity.hpp"
 
 namespace ddl {
-namespace {
-
-}  // namespace
 
 bool splits_short_contexts(const ModelFacts& facts, const Plan& plan) {
   return plan.mesh[Axis::context] > 1 && facts.context_units < least_measured_context;
