@@ -1,6 +1,7 @@
 #include "estimator/search/degrees.hpp"
 
 #include <algorithm>
+#include <array>
 #include <ranges>
 
 #include "estimator/strategies/spatial.hpp"
@@ -73,55 +74,67 @@ std::vector<Mesh> usual_meshes(const SearchOptions& options, const ModelFacts& f
 }
 
 Degrees::Degrees(const SearchOptions& options, const ModelFacts& facts)
-    : options_(options),
+    : devices_(options.devices),
       spatial_rank_(facts.model->input.sequence ? 0 : facts.model->input.rank),
-      square_(mirrors_alike(facts)),
-      facts_(facts) {
+      square_(mirrors_alike(facts)) {
   for (const std::int64_t d : divisors(options.devices)) divisors_.emplace(d, divisors(d));
+  const auto is_asked = [&](Family family) {
+    return std::any_of(options.families.begin(), options.families.end(),
+                       [&](const NamedFamily& each) { return each.family == family; });
+  };
+  const auto is_axis_asked = [&](Axis axis) {
+    return std::any_of(options.families.begin(), options.families.end(),
+                       [&](const NamedFamily& each) { return (each.family & family_bit(axis)) != 0; });
+  };
+  // An axis is never used if the model has nothing that it could divide, and the user did not request it.
+  Family never = 0;
+  const auto leave_out = [&](Axis axis, bool has_parts) {
+    if (!has_parts && !is_axis_asked(axis)) never |= family_bit(axis);
+  };
+  leave_out(Axis::expert, facts.experts > 0);
+  leave_out(Axis::context, facts.context_units > 0);
+  leave_out(Axis::pipeline, options.admitted.pipelines);
+  for (Family family = 0; family < families; ++family) {
+    is_searched_[family] = (family & never) == 0 && is_meaningful(family) && (options.families.empty() || is_asked(family));
+    for (Family part = 0; is_searched_[family] && part <= family; ++part) {
+      if ((part & ~family) == 0) leads_[part] = true;
+    }
+  }
 }
 
 void Degrees::each(const Take& take) const {
   Mesh mesh;
-  fill(mesh, 0, options_.devices, take);
+  fill(mesh, 0, devices_, 0, take);
 }
 
-bool Degrees::fill(Mesh& mesh, std::size_t slot, std::int64_t left, const Take& take) const {
+bool Degrees::fill(Mesh& mesh, std::size_t slot, std::int64_t left, Family used, const Take& take) const {
+  constexpr std::array<Family, mesh_dimensions> bits = [] {
+    std::array<Family, mesh_dimensions> of_slots{};
+    for (const Axis axis : all_axes) {
+      for (std::size_t d = 0; d < row_of(axis).extents; ++d) of_slots[first_dimension_of(axis) + d] = family_bit(axis);
+    }
+    return of_slots;
+  }();
   Mesh::Degrees& degrees = mesh.degrees();
+  const Family with = used | bits[slot];
   if (slot + 1 == degrees.size()) {
-    if (left > 1 && is_never_used(slot)) return true;
+    const Family family = left > 1 ? with : used;
     degrees[slot] = static_cast<int>(left);
-    const Family family = mesh.family();
-    if (!is_meaningful(family)) return true;
-    const auto is_asked = [&](const NamedFamily& each) { return each.family == family; };
-    if (!options_.families.empty() && std::none_of(options_.families.begin(), options_.families.end(), is_asked))
-      return true;
-    return take(family, mesh);
+    return !is_searched_[family] || take(family, mesh);
   }
   // If a model has no extents, one plan of a spatial family is tried, so that its limit is reported.
   constexpr std::size_t first = first_dimension_of(Axis::spatial);
   const std::size_t extents = static_cast<std::size_t>(std::max(1, spatial_rank_));
   const bool is_extent = slot >= first && slot < first + Tiles{}.size();
   const bool unused = is_extent && slot >= first + extents;
-  const bool never = is_never_used(slot);
   for (const std::int64_t d : divisors_.at(left)) {
-    if ((unused || never) && d > 1) break;
+    if (d > 1 && (unused || !leads_[with])) break;
     // For square samples, 2×4 tiles and 4×2 tiles are mirror images, so only ascending numbers of tiles are tried.
     if (square_ && is_extent && !unused && slot > first && d < degrees[slot - 1]) continue;
     degrees[slot] = static_cast<int>(d);
-    if (!fill(mesh, slot + 1, left / d, take)) return false;
+    if (!fill(mesh, slot + 1, left / d, d > 1 ? with : used, take)) return false;
   }
   return true;
-}
-
-bool Degrees::is_never_used(std::size_t slot) const {
-  const auto is_asked = [&](Axis axis) {
-    return std::any_of(options_.families.begin(), options_.families.end(),
-                       [&](const NamedFamily& each) { return (each.family & family_bit(axis)) != 0; });
-  };
-  if (slot == first_dimension_of(Axis::expert)) return facts_.experts == 0 && !is_asked(Axis::expert);
-  if (slot == first_dimension_of(Axis::context)) return facts_.context_units == 0 && !is_asked(Axis::context);
-  if (slot == first_dimension_of(Axis::pipeline)) return !options_.admitted.pipelines && !is_asked(Axis::pipeline);
-  return false;
 }
 
 }  // namespace ddl

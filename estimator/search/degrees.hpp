@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -32,16 +33,16 @@ class Degrees {
   void each(const Take& take) const;
 
  private:
-  /// Returns whether to go on.
-  bool fill(Mesh& mesh, std::size_t slot, std::int64_t left, const Take& take) const;
+  /// Fills the degrees from `slot` on, whose product is `left`. `used`: the axes with a degree above one so far. Returns
+  /// whether to go on.
+  bool fill(Mesh& mesh, std::size_t slot, std::int64_t left, Family used, const Take& take) const;
 
-  /// Returns whether the model has nothing that the axis could divide, and the user did not request the axis.
-  [[nodiscard]] bool is_never_used(std::size_t slot) const;
-
-  const SearchOptions& options_;
+  static constexpr std::size_t families = std::size_t{1} << axis_count;
+  std::int64_t devices_;
   int spatial_rank_;
   bool square_;
-  const ModelFacts& facts_;
+  std::array<bool, families> is_searched_{};  ///< by family
+  std::array<bool, families> leads_{};        ///< by a set of axes: whether a searched family has all of them
   std::unordered_map<std::int64_t, std::vector<std::int64_t>> divisors_;  ///< keyed by the divisors of the number of devices
 };
 

@@ -156,10 +156,7 @@ VariantSpace::Key VariantSpace::key_of(const Plan& plan) const {
           ways_to_distribute_tables(facts_, plan)};
 }
 
-const std::vector<LikeChoices>& VariantSpace::choices(const Plan& plan) const {
-  const Key key = key_of(plan);
-  const auto known = choices_.find(key);
-  if (known != choices_.end()) return known->second;
+LikeChoices VariantSpace::all_choices(const Plan& plan) const {
   LikeChoices all;
   ValuesOfRows of_rows;
   for (std::size_t i = 0; i < plan_choice_count; ++i) {
@@ -174,6 +171,13 @@ const std::vector<LikeChoices>& VariantSpace::choices(const Plan& plan) const {
   }
   Plan chosen = plan;
   add_choices(chosen, of_rows, possible_pipelines(plan, of_rows), plan_choice_count, {}, all);
+  return all;
+}
+
+const std::vector<LikeChoices>& VariantSpace::choices(const Plan& plan) const {
+  const Key key = key_of(plan);
+  const auto known = choices_.find(key);
+  if (known != choices_.end()) return known->second;
   const auto divide_alike = [](const ChoiceValues& a, const ChoiceValues& b) {
     for (std::size_t i = 0; i < plan_choice_count; ++i) {
       if (plan_choices()[i].divides_layers && a[i] != b[i]) return false;
@@ -181,11 +185,20 @@ const std::vector<LikeChoices>& VariantSpace::choices(const Plan& plan) const {
     return true;
   };
   std::vector<LikeChoices> groups;
-  for (const ChoiceValues& values : all) {
+  for (const ChoiceValues& values : all_choices(plan)) {
     if (groups.empty() || !divide_alike(groups.back().front(), values)) groups.emplace_back();
     groups.back().push_back(values);
   }
   return choices_.emplace(key, std::move(groups)).first->second;
+}
+
+std::int64_t VariantSpace::count_choices(const Plan& plan) const {
+  const auto [known, is_new] = choice_counts_.try_emplace(key_of(plan), 0);
+  if (!is_new) return known->second;
+  const LikeChoices all = all_choices(plan);
+  const auto some =
+      std::count_if(all.begin(), all.end(), [&](const ChoiceValues& values) { return may_recompute_blocks(values); });
+  return known->second = static_cast<std::int64_t>(all.size()) + some;
 }
 
 bool VariantSpace::may_recompute_blocks(const ChoiceValues& values) const {
@@ -195,10 +208,27 @@ bool VariantSpace::may_recompute_blocks(const ChoiceValues& values) const {
 }
 
 std::int64_t VariantSpace::count(const Plan& plan) const {
-  const int axes = std::popcount(plan.mesh.family());
-  const std::int64_t placements = options_.placement || !several_nodes_ ? 1 : std::max(1, axes);
+  const Mesh& mesh = plan.mesh;
+  const Family family = mesh.family();
+  // Many meshes differ only in degrees that the choices do not depend on.
+  const std::array<std::int64_t, 8> alike{family,           mesh[Axis::tensor],   mesh[Axis::context], mesh[Axis::expert],
+                                          mesh[Axis::data], mesh[Axis::pipeline], plan.global_batch,   plan.micro_batches};
+  std::uint64_t mixed = 0;
+  for (const std::int64_t each : alike) {
+    mixed = (mixed ^ static_cast<std::uint64_t>(each)) * 0x9E3779B97F4A7C15U;  // 2^64 divided by the golden ratio
+    mixed ^= mixed >> 32U;
+  }
+  LatestCount& latest = latest_counts_[mixed % latest_counts_.size()];
+  if (latest.alike != alike) {
+    const std::int64_t placements = options_.placement || !several_nodes_ ? 1 : std::max(1, std::popcount(family));
+    latest = {alike, placements * count_of_one_placement(plan)};
+  }
+  return latest.count;
+}
+
+std::int64_t VariantSpace::count_of_one_placement(const Plan& plan) const {
   std::int64_t& known = counts_[{replica_of(plan), key_of(plan)}];
-  if (known > 0) return placements * (known - 1);
+  if (known > 0) return known - 1;
   // The number of micro-batches affects the choices only by whether it is a multiple of the number of stages.
   std::array<std::int64_t, 2> alike{};
   std::array<std::int64_t, 2> example{};
@@ -212,14 +242,10 @@ std::int64_t VariantSpace::count(const Plan& plan) const {
   for (std::size_t divided = 0; divided < alike.size(); ++divided) {
     if (alike[divided] == 0) continue;
     each.micro_batches = example[divided];
-    for (const LikeChoices& group : choices(each)) {
-      const auto some = std::count_if(group.begin(), group.end(),
-                                      [&](const ChoiceValues& values) { return may_recompute_blocks(values); });
-      all += alike[divided] * static_cast<std::int64_t>(group.size() + static_cast<std::size_t>(some));
-    }
+    all += alike[divided] * count_choices(each);
   }
   known = all + 1;
-  return placements * all;
+  return all;
 }
 
 std::vector<int> VariantSpace::values_of(const PlanChoiceRow& row, const Plan& plan) const {

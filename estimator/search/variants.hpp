@@ -88,6 +88,13 @@ class VariantSpace {
   [[nodiscard]] Key key_of(const Plan& plan) const;
   /// Returns the largest number of samples of the batch that a rank processes.
   [[nodiscard]] static std::int64_t replica_of(const Plan& plan);
+  /// Returns the choices of choices(), not in groups.
+  [[nodiscard]] LikeChoices all_choices(const Plan& plan) const;
+  /// Returns the number of choices(), without keeping them: most counted plans have an impossible shape. Partial
+  /// recomputation counts as one more choice.
+  [[nodiscard]] std::int64_t count_choices(const Plan& plan) const;
+  /// Returns count() for one placement.
+  [[nodiscard]] std::int64_t count_of_one_placement(const Plan& plan) const;
   const SearchOptions& options_;
   const ModelFacts& facts_;
   const Machine& machine_;
@@ -97,6 +104,14 @@ class VariantSpace {
   mutable std::map<Key, std::vector<LikeChoices>> choices_;
   /// The number of plans of one placement, plus one, keyed by a rank's samples of the batch and by the key of the choices.
   mutable std::map<std::pair<std::int64_t, Key>, std::int64_t> counts_;
+  mutable std::map<Key, std::int64_t> choice_counts_;  ///< results of count_choices()
+  /// A result of count(), with all that it depends on.
+  struct LatestCount {
+    std::array<std::int64_t, 8> alike{};
+    std::int64_t count = 0;
+  };
+  /// The latest results of count(), by a hash of what they depend on.
+  mutable std::vector<LatestCount> latest_counts_{std::size_t{1} << 14U};
 };
 
 }  // namespace ddl

@@ -1,6 +1,8 @@
 #include "estimator/search/degrees.hpp"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <vector>
 
 #include "tests/catch.hpp"
@@ -73,5 +75,36 @@ TEST_CASE("usual meshes differ from each other, and split layers and experts amo
 }
 
 TEST_CASE("a single device has no neighbors") { CHECK(neighbors_of(Mesh{}).empty()); }
+
+TEST_CASE("the meshes of a requested strategy are its meshes among those of all strategies, in the same order") {
+  Model model;
+  model.input.sequence = true;
+  ModelFacts facts;
+  facts.model = &model;
+  facts.experts = 4;
+  facts.context_units = 16;
+  SearchOptions options;
+  options.devices = 48;
+  std::map<Family, std::vector<Mesh>> all;
+  Degrees(options, facts).each([&](Family family, const Mesh& mesh) {
+    CHECK(family == mesh.family());
+    CHECK(is_meaningful(family));
+    CHECK(mesh.devices() == 48);
+    all[family].push_back(mesh);
+    return true;
+  });
+  // 48 has 10 divisors, of which 8 are neither 1 nor 48.
+  CHECK(all[family_bit(Axis::data)].size() == 1);
+  CHECK(all[family_bit(Axis::data) | family_bit(Axis::pipeline)].size() == 8);
+  for (const auto& [family, meshes] : all) {
+    options.families = {{family, std::nullopt}};
+    std::vector<Mesh> own;
+    Degrees(options, facts).each([&](Family, const Mesh& mesh) {
+      own.push_back(mesh);
+      return true;
+    });
+    CHECK(own == meshes);
+  }
+}
 
 }  // namespace degrees_tests
