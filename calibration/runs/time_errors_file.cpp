@@ -120,10 +120,26 @@ std::string print_groups(const TimeErrorsFile& file) {
 TimeErrorsFile parse_time_errors(const std::string& text, const std::string& origin) {
   const YamlNode root = YamlNode::parse(text, origin);
   check_format(root);
-  root.only_keys({"format",      "source",          "widths",         "kernels_rest_on",   "exchanges_rest_on",
-                  "unexplained", "publications",    "kinds_together", "measured_software", "software_without_runs",
-                  "own_of_plan", "learned_scatter", "learned_growth", "widened",           "ratios",
-                  "learned",     "learned_beyond",  "coverage",       "held_out",          "evidence",
+  root.only_keys({"format",
+                  "source",
+                  "widths",
+                  "kernels_rest_on",
+                  "exchanges_rest_on",
+                  "unexplained",
+                  "publications",
+                  "kinds_together",
+                  "measured_software",
+                  "software_without_runs",
+                  "own_of_plan",
+                  "learned_scatter",
+                  "learned_growth",
+                  "widened",
+                  "ratios",
+                  "learned",
+                  "learned_beyond",
+                  "coverage",
+                  "held_out",
+                  "evidence",
                   "foreign_devices_without_runs"});
   TimeErrorsFile file;
   file.source = root.at("source").text();

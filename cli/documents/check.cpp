@@ -275,8 +275,8 @@ Json check_to_json(const JobCheck& check) {
 /// Returns a table of the memory of all jobs, with one row per job.
 Table jobs_table(const std::vector<JobCheck>& checks) {
   Table table({essential(words("job")), essential(words("verdict")), essential(figures("needs")),
-               essential(figures("at most")), figures("of"), words("most of it"), figures("step"),
-               figures("largest batch"), figures("fewest devices")});
+               essential(figures("at most")), figures("of"), words("most of it"), figures("step"), figures("largest batch"),
+               figures("fewest devices")});
   for (const JobCheck& check : checks) {
     if (check.problem) {
       table.add({check.file, "not checked", "", "", "", "", "", "", ""});

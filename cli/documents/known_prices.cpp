@@ -75,8 +75,8 @@ std::optional<KnownPrice> lowest_price(const std::string& device) {
 std::string missing_price_text(const Machine& machine) {
   const std::optional<KnownPrice> price = lowest_price(machine.device.name);
   if (!price) return fmt::format("{} has no price: add --price 2.5USD/h", machine.name);
-  return fmt::format("{} has no price: add --price {}{}/h, as {}", machine.name, amount(price->per_gpu_hour), price->currency,
-                     price->machine);
+  return fmt::format("{} has no price: add --price {}{}/h, as {}", machine.name, amount(price->per_gpu_hour),
+                     price->currency, price->machine);
 }
 
 }  // namespace ddl

@@ -161,7 +161,8 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"--reward_model_name*", "it generates samples and scores them in addition to training",
      "give options for the training step alone: --model, --gpus, --global-batch"},
     // Trainings of embeddings [TIGER-AI-Lab/VLM2Vec, src/arguments.py; FlagOpen/FlagEmbedding; texttron/tevatron].
-    {"--pooling_mode", "a contrastive loss compares the samples of a batch", other_model, true},  // McGill-NLP/llm2vec, train_configs
+    {"--pooling_mode", "a contrastive loss compares the samples of a batch", other_model,
+     true},  // McGill-NLP/llm2vec, train_configs
     {"--grad_cache", "a contrastive loss compares the samples of a batch", other_model, true},
     {"--train_group_size", "a contrastive loss compares the samples of a batch", other_model, true},
     {"--negatives_cross_device", "a contrastive loss compares the samples of a batch", other_model, true},

@@ -31,7 +31,8 @@ struct LargestBatch {
 };
 [[nodiscard]] LargestBatch largest_batch(const Estimator& estimator, const Plan& plan);
 
-/// Returns whether a search should continue. A search that is ended returns what it has found. Unset: it continues to its end.
+/// Returns whether a search should continue. A search that is ended returns what it has found. Unset: it continues to its
+/// end.
 using GoOn = std::function<bool()>;
 
 /// The quantity that stays constant on another number of devices: the global batch, or the number of samples per device.

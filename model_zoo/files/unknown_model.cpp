@@ -272,8 +272,7 @@ std::string unknown_model_hint(std::string_view name) {
     return fmt::format("nearest of its family: {}; or {}", fmt::join(relatives, ", "), import);
   }
   if (is_close) return fmt::format("{} or {}", known, import);
-  if (relatives.empty())
-    return fmt::format("see 'models list' for bundled models, or {}", import);
+  if (relatives.empty()) return fmt::format("see 'models list' for bundled models, or {}", import);
   const bool is_long = relatives.size() > relatives_shown;
   if (is_long) relatives.resize(relatives_shown);
   return fmt::format("models that begin alike: {}{}; or {}", fmt::join(relatives, ", "), is_long ? ", ..." : "", import);

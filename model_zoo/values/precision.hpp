@@ -31,7 +31,7 @@ enum class Precision { fp32, tf32, fp16, bf16, fp8, nvfp4, mxfp8, mxfp6, mxfp4, 
 /// Returns the precision in which weights and gradients are exchanged and updated: bf16 if products are narrower.
 [[nodiscard]] constexpr Precision update_precision(Precision p) { return is_narrow(p) ? Precision::bf16 : p; }
 template <>
-inline constexpr EnumNames<Precision> enum_names<Precision>{"fp32", "tf32", "fp16", "bf16", "fp8", "nvfp4",
-                                                             "mxfp8", "mxfp6", "mxfp4", "int8"};
+inline constexpr EnumNames<Precision> enum_names<Precision>{"fp32",  "tf32",  "fp16",  "bf16",  "fp8",
+                                                            "nvfp4", "mxfp8", "mxfp6", "mxfp4", "int8"};
 
 }  // namespace ddl

@@ -181,7 +181,8 @@ TEST_CASE("slowdown by overlap lengthens plans, but not beyond running one after
         const Estimate always = estimate(factors[i], factors[j], true);
         REQUIRE(best.time.step_time() >= plain / rounding);
         REQUIRE(best.time.step_time() <= after * rounding);
-        // The default overlaps only if the factors pay. A stage of a pipeline also waits for others, which costs no slowdown.
+        // The default overlaps only if the factors pay. A stage of a pipeline also waits for others, which costs no
+        // slowdown.
         if (plan.mesh[Axis::pipeline] == 1) REQUIRE(best.time.step_time() <= always.time.step_time() * rounding);
         REQUIRE(best.hidden_exchange.value() >= 0);
         if (best.time.step_time() > plain * rounding) ++lengthened;

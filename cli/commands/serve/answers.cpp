@@ -51,7 +51,8 @@ bool is_question(std::string_view path) {
 std::pair<std::string, std::string> compared_links(const HttpRequest& request) {
   std::pair<std::string, std::string> links;
   for (const auto& [key, value] : decoded_query(request.query)) {
-    if (key != "a" && key != "b") throw Error(fmt::format("a comparison has no {}", quote(key)), "its parameters are a and b, the links of two answers");
+    if (key != "a" && key != "b")
+      throw Error(fmt::format("a comparison has no {}", quote(key)), "its parameters are a and b, the links of two answers");
     const std::size_t mark = value.find('?');
     (key == "a" ? links.first : links.second) = mark == std::string::npos ? value : value.substr(mark + 1);
   }

@@ -29,7 +29,7 @@ TEST_CASE("layers with experts are read as Megatron-LM reads them") {
 }
 
 TEST_CASE("texts that are no list of the layers are not read") {
-  for (const char* text : {"", "[0]*3+[1]*57", "[0]*3+[1]*59", "[2]*61", "[0]*x", "0", "-2", "[0]*-1+[1]*62", "[0]*99999999999",
-                           "[]*3", "$FREQ", "[0]*3++[1]*58"})
+  for (const char* text : {"", "[0]*3+[1]*57", "[0]*3+[1]*59", "[2]*61", "[0]*x", "0", "-2", "[0]*-1+[1]*62",
+                           "[0]*99999999999", "[]*3", "$FREQ", "[0]*3++[1]*58"})
     CHECK(pattern(text, 61) == "none");
 }

@@ -98,9 +98,9 @@ TEST_CASE("a question may only name offered files") {
   const OfferedFiles files{{"./a,b.yaml", "/x/net.yaml"}, {"ours.yaml"}};
   CHECK_NOTHROW(question_of("model=./a,b.yaml&machine=ours.yaml,abci", files));
   CHECK_NOTHROW(question_of("model=/x/net.yaml@width=2,resnet50", files));
-  for (const char* query : {"model=ours.yaml", "machine=/x/net.yaml", "model=/x/../x/net.yaml", "software=ours.yaml",
-                            "model=a.yml", "model=a%00b", "model=a%0Ab", "machine=./a,b.yaml", "model=.", "model=..",
-                            "model=resnet50,.@tokens%3D2"})
+  for (const char* query :
+       {"model=ours.yaml", "machine=/x/net.yaml", "model=/x/../x/net.yaml", "software=ours.yaml", "model=a.yml",
+        "model=a%00b", "model=a%0Ab", "machine=./a,b.yaml", "model=.", "model=..", "model=resnet50,.@tokens%3D2"})
     CHECK_THROWS_AS(question_of(query, files), Error);
 }
 

@@ -98,9 +98,10 @@ TEST_CASE("an item is one known operation with its own attributes") {
   CHECK(error_in_layers("  - \n") ==
         "m.yaml:5:3: expected a layer, found nothing | for example '- convolution: {filters: 64, kernel: 3}'");
   CHECK(error_in_layers("  - flatten: 3\n") == "m.yaml:5:14: flatten has no attributes");
-  CHECK(error_in_layers("  - convolution: 3\n") ==
-        "m.yaml:5:18: convolution needs the names of its attributes | write its attributes in braces: 'convolution: {filters: "
-        "...}'");
+  CHECK(
+      error_in_layers("  - convolution: 3\n") ==
+      "m.yaml:5:18: convolution needs the names of its attributes | write its attributes in braces: 'convolution: {filters: "
+      "...}'");
   CHECK(error_in_layers("  - norm: [batch]\n") == "m.yaml:5:11: expected attributes of norm, found list");
   CHECK(error_in_layers("  - norm: {kind: batch, eps: 1}\n") ==
         "m.yaml:5:25: unknown key 'eps' | known: kind, groups, scale, bias");
