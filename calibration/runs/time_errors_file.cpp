@@ -115,6 +115,45 @@ std::string print_groups(const TimeErrorsFile& file) {
   return text;
 }
 
+/// Reads the widths of what no measured run used: software, and devices of other makers.
+void read_unmeasured(const YamlNode& root, TimeErrorsFile& file) {
+  TimeErrors& errors = file.errors;
+  const YamlNode without = root.at("software_without_runs");
+  without.only_keys({"faster", "slower", "predictions", "held"});
+  errors.new_software = {without.at("faster").number(0, most_width), without.at("slower").number(0, most_width)};
+  file.stand_ins = static_cast<int>(without.at("predictions").integer(0, std::numeric_limits<int>::max()));
+  file.stand_ins_held = without.at("held").number(0, 1);
+  const YamlNode foreign = root.at("foreign_devices_without_runs");
+  foreign.only_keys({"faster", "slower", "held", "makers"});
+  errors.new_foreign_device = {foreign.at("faster").number(0, most_width), foreign.at("slower").number(0, most_width)};
+  file.foreign_held = foreign.at("held").number(0, 1);
+  for (const YamlNode& maker : foreign.at("makers").items()) errors.makers.push_back(maker.text());
+}
+
+/// Reads how many ratios and learned times the intervals held.
+void read_checks(const YamlNode& root, TimeErrorsFile& file) {
+  constexpr int most_runs = std::numeric_limits<int>::max();
+  if (const auto ratios = root.find("ratios")) {
+    ratios->only_keys({"pairs", "held", "told_apart", "right", "width", "width_of_one"});
+    file.ratios = {static_cast<int>(ratios->at("pairs").integer(0, most_runs)),
+                   ratios->at("held").number(0, 1),
+                   static_cast<int>(ratios->at("told_apart").integer(0, most_runs)),
+                   ratios->at("right").number(0, 1),
+                   ratios->at("width").number(0, most_width),
+                   ratios->at("width_of_one").number(0, most_width)};
+  }
+  if (const auto learned = root.find("learned")) {
+    learned->only_keys({"runs", "held"});
+    file.learned_runs = static_cast<int>(learned->at("runs").integer(0, most_runs));
+    file.learned_held = learned->at("held").number(0, 1);
+  }
+  if (const auto beyond = root.find("learned_beyond")) {
+    beyond->only_keys({"runs", "held"});
+    file.beyond_runs = static_cast<int>(beyond->at("runs").integer(0, most_runs));
+    file.beyond_held = beyond->at("held").number(0, 1);
+  }
+}
+
 }  // namespace
 
 TimeErrorsFile parse_time_errors(const std::string& text, const std::string& origin) {
@@ -156,41 +195,14 @@ TimeErrorsFile parse_time_errors(const std::string& text, const std::string& ori
       errors.measured_software[i].push_back(name.text());
     std::sort(errors.measured_software[i].begin(), errors.measured_software[i].end());
   }
-  const YamlNode without = root.at("software_without_runs");
-  without.only_keys({"faster", "slower", "predictions", "held"});
-  errors.new_software = {without.at("faster").number(0, most_width), without.at("slower").number(0, most_width)};
-  file.stand_ins = static_cast<int>(without.at("predictions").integer(0, std::numeric_limits<int>::max()));
-  file.stand_ins_held = without.at("held").number(0, 1);
-  const YamlNode foreign = root.at("foreign_devices_without_runs");
-  foreign.only_keys({"faster", "slower", "held", "makers"});
-  errors.new_foreign_device = {foreign.at("faster").number(0, most_width), foreign.at("slower").number(0, most_width)};
-  file.foreign_held = foreign.at("held").number(0, 1);
-  for (const YamlNode& maker : foreign.at("makers").items()) errors.makers.push_back(maker.text());
+  read_unmeasured(root, file);
   errors.kinds_together = root.at("kinds_together").number(0, 1);
   errors.own_of_plan = root.at("own_of_plan").number(0, most_own);
   errors.learned_scatter = root.at("learned_scatter").number(0, most_width);
   errors.learned_growth = root.at("learned_growth").number(0, most_width);
   constexpr int most_runs = std::numeric_limits<int>::max();
   if (const auto widened = root.find("widened")) file.widened = widened->number(0, 100);
-  if (const auto ratios = root.find("ratios")) {
-    ratios->only_keys({"pairs", "held", "told_apart", "right", "width", "width_of_one"});
-    file.ratios = {static_cast<int>(ratios->at("pairs").integer(0, most_runs)),
-                   ratios->at("held").number(0, 1),
-                   static_cast<int>(ratios->at("told_apart").integer(0, most_runs)),
-                   ratios->at("right").number(0, 1),
-                   ratios->at("width").number(0, most_width),
-                   ratios->at("width_of_one").number(0, most_width)};
-  }
-  if (const auto learned = root.find("learned")) {
-    learned->only_keys({"runs", "held"});
-    file.learned_runs = static_cast<int>(learned->at("runs").integer(0, most_runs));
-    file.learned_held = learned->at("held").number(0, 1);
-  }
-  if (const auto beyond = root.find("learned_beyond")) {
-    beyond->only_keys({"runs", "held"});
-    file.beyond_runs = static_cast<int>(beyond->at("runs").integer(0, most_runs));
-    file.beyond_held = beyond->at("held").number(0, 1);
-  }
+  read_checks(root, file);
   if (const auto coverage = root.find("coverage")) {
     for (const YamlNode& node : coverage->items()) {
       node.only_keys({"set", "runs", "held", "held_left_out", "low", "high"});

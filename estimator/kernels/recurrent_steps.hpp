@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "core/units.hpp"
+#include "core/quantity.hpp"
 #include "estimator/inputs/machine.hpp"
 #include "model_zoo/operations/operation.hpp"
 
