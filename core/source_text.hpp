@@ -12,7 +12,7 @@ namespace ddl {
 
 /// Returns the common form of errors about a text: `origin:line:col: message`, then the line and a caret under the column.
 /// `line` and `column` are counted from 1. Columns count bytes; the caret is aligned for tabs and UTF-8. A very long line is
-/// cut around the caret. Control characters are shown as '?'. `message` and `line_text` must have no line break. A space
+/// cut around the caret. Control characters are shown as '?'. `message` and `line_text` must have no line break. A blank
 /// line is not printed.
 [[nodiscard]] std::string placed_message(std::string_view origin, int line, int column, std::string_view message,
                                          std::string_view line_text);

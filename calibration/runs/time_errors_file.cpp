@@ -115,7 +115,7 @@ std::string print_groups(const TimeErrorsFile& file) {
   return text;
 }
 
-/// Reads the widths of what no measured run used: software, and devices of other makers.
+/// Reads the additional widths for software without measured runs, and for devices of other makers without them.
 void read_unmeasured(const YamlNode& root, TimeErrorsFile& file) {
   TimeErrors& errors = file.errors;
   const YamlNode without = root.at("software_without_runs");

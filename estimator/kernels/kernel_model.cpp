@@ -240,7 +240,7 @@ KernelModel::KernelModel(const Device& device, Precision precision, const Assump
         const auto& kernels = is_own ? own_ : transferred_;
         if (!kernels || best.family != nullptr) continue;
         for (const KernelFamily& family : kernels->families) {
-          const auto far = distance(family, kind, static_cast<Pass>(pass), precision, conditions, is_own, device);
+          const auto far = distance(family, kind, pass, precision, conditions, is_own, device);
           if (!far || *far >= nearest) continue;
           nearest = *far;
           const bool is_same_format =

@@ -12,6 +12,7 @@
 #include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
+#include "tests/property/segment_cases.hpp"
 
 namespace recompute_segments_tests {
 
@@ -19,28 +20,16 @@ namespace {
 
 using namespace ddl;
 
-/// A node of V100 GPUs: 15.7 TFLOP/s in fp32 and 900 GB/s [NVIDIA, V100 datasheet].
+/// A node of eight V100 GPUs.
 Machine node_of(double memory) {
-  Machine machine;
-  machine.name = "node";
-  machine.device.name = "device";
-  machine.device.peak[Precision::fp32] = FlopRate(15.7e12);
-  machine.device.peak[Precision::fp16] = FlopRate(125e12);
-  machine.device.memory = Bytes(memory);
-  machine.device.memory_bandwidth = Bandwidth(900e9);
-  machine.levels.push_back({"node", 8, Seconds(5e-6), Bandwidth(50e9), 1});
+  Machine machine = segments_tests::nodes_of(8, memory);
+  machine.levels.pop_back();
   return machine;
 }
 
 struct Training {
   explicit Training(const std::string& model, double memory = 1e12, bool overlap = true)
-      : owned(load_model(model), node_of(memory), assumptions_of(overlap), 1e6), estimator(owned.job) {}
-  static Assumptions assumptions_of(bool overlap) {
-    Assumptions assumptions;
-    assumptions.overlap = overlap;
-    assumptions.host_launch = overlap;
-    return assumptions;
-  }
+      : owned(load_model(model), node_of(memory), segments_tests::assumptions_of(overlap), 1e6), estimator(owned.job) {}
   /// Returns the first layer of each block.
   [[nodiscard]] std::vector<int> blocks() const {
     std::vector<int> firsts;

@@ -9,12 +9,11 @@ void read_channels(HuggingFaceConfig& config, FamilyModel& model) {
   if (channels != usual) model.input = fmt::format("{{channels: {}, size: $size x $size}}", channels);
 }
 
-// The defaults are those of ViTConfig. A model without a classifier has a pooler, like ViTModel.
-FamilyModel read_vit(HuggingFaceConfig& config) {
-  FamilyModel model{.family = "vit"};
+/// Reads images, patches and the size of the encoder. Returns the hidden size.
+std::int64_t read_encoder(HuggingFaceConfig& config, FamilyModel& model, std::int64_t usual_patch) {
   const std::int64_t hidden = config.size({"hidden_size"}, 768);
   const std::int64_t size = config.size({"image_size"}, 224);
-  const std::int64_t patch = config.size({"patch_size"}, 16);
+  const std::int64_t patch = config.size({"patch_size"}, usual_patch);
   if (size % patch != 0) {
     config.fail(config.has("patch_size") ? "patch_size" : "image_size",
                 fmt::format("patches of {} do not divide an image of {}", patch, size));
@@ -25,6 +24,13 @@ FamilyModel read_vit(HuggingFaceConfig& config) {
   model.set("layers", config.layers({"num_hidden_layers"}, 12));
   model.set("hidden", hidden);
   model.set("heads", config.heads({"num_attention_heads"}, 12, hidden));
+  return hidden;
+}
+
+// The defaults are those of ViTConfig. A model without a classifier has a pooler, like ViTModel.
+FamilyModel read_vit(HuggingFaceConfig& config) {
+  FamilyModel model{.family = "vit"};
+  (void)read_encoder(config, model, 16);
   model.set("feed_forward", config.size({"intermediate_size"}, 3072));
   model.set("activation", config.activation({"hidden_act"}, "gelu"));
   model.set_flag("qkv_bias", config.boolean("qkv_bias", true));
@@ -70,23 +76,11 @@ FamilyModel read_dinov3(HuggingFaceConfig& config) {
 FamilyModel read_dinov2(HuggingFaceConfig& config) {
   FamilyModel model{.family = "dinov2"};
   const bool has_registers = config.text({"model_type"}, "") == "dinov2_with_registers";
-  const std::int64_t hidden = config.size({"hidden_size"}, 768);
-  const std::int64_t size = config.size({"image_size"}, 224);
-  const std::int64_t patch = config.size({"patch_size"}, has_registers ? 16 : 14);
-  if (size % patch != 0) {
-    config.fail(config.has("patch_size") ? "patch_size" : "image_size",
-                fmt::format("patches of {} do not divide an image of {}", patch, size));
-  }
+  const std::int64_t hidden = read_encoder(config, model, has_registers ? 16 : 14);
   constexpr std::int64_t widest = 1024;
   const std::int64_t width = hidden * config.integer({"mlp_ratio"}, 4, 1, widest);
   const bool is_gated = config.boolean("use_swiglu_ffn", false);
   const std::string activation = config.activation({"hidden_act"}, "gelu");
-  read_channels(config, model);
-  model.set("size", size);
-  model.set("patch", patch);
-  model.set("layers", config.layers({"num_hidden_layers"}, 12));
-  model.set("hidden", hidden);
-  model.set("heads", config.heads({"num_attention_heads"}, 12, hidden));
   model.set("feed_forward", is_gated ? (width * 2 / 3 + 7) / 8 * 8 : width);
   model.set_flag("gated", is_gated);
   model.set("activation", is_gated ? "silu" : activation);
