@@ -128,7 +128,9 @@ std::optional<std::size_t> CsvTable::find_column(std::string_view name) const {
 
 std::size_t CsvTable::column(std::string_view name) const {
   if (const auto found = find_column(name)) return *found;
-  fail_at(header_offset_, fmt::format("unknown column {}", quote(name)), suggest(name, columns_));
+  const auto meant = nearest(name, columns_);
+  fail_at(header_offset_, fmt::format("the column {} is missing", quote(name)),
+          meant ? fmt::format("rename the column {}", quote(*meant)) : "add the column to this line, and its values");
 }
 
 void CsvTable::rename_column(std::string_view former, std::string_view now) {

@@ -181,7 +181,7 @@ TEST_CASE("fails with an invalid filter") {
 // ---- invalid files ----
 
 TEST_CASE("fails with a missing or unknown column") {
-  CHECK(first_line(error_in("model,strategy,gpus,quantity\nmine,data,1,q\n")) == "r.csv:1:1: unknown column 'value'");
+  CHECK(first_line(error_in("model,strategy,gpus,quantity\nmine,data,1,q\n")) == "r.csv:1:1: the column 'value' is missing");
   CHECK(error_in("model,strategy,gpus,quantity,value,qualty\nmine,data,1,q,1,A\n") ==
         "r.csv:1:36: unknown column 'qualty'\n"
         "  model,strategy,gpus,quantity,value,qualty\n"

@@ -78,7 +78,8 @@ TEST_CASE("layers with weights may be numbered, and several rows for a layer are
 TEST_CASE("a time of zero is not a measurement") { CHECK(imported("layer,forward ms\nfirst,0\n").profile.rows.empty()); }
 
 TEST_CASE("mistakes in a table are refused with their position") {
-  CHECK(error("forward ms\n1\n") == "t.csv:1:1: unknown column 'layer'\n  forward ms\n  ^\nhint: known: forward ms");
+  CHECK(error("forward ms\n1\n") ==
+        "t.csv:1:1: the column 'layer' is missing\n  forward ms\n  ^\nhint: add the column to this line, and its values");
   CHECK(error("layer,forwards ms\nfirst,1\n") ==
         "t.csv:1:7: unknown column 'forwards ms'\n  layer,forwards ms\n        ^" + layout);
   CHECK(error("layer\nfirst\n") == "t.csv:1:1: no column has times\n  layer\n  ^" + layout);
