@@ -292,7 +292,7 @@ std::optional<DeviceFile> bundled_device_file(const Device& device) {
 std::shared_ptr<const DeviceKernels> bundled_kernels(const Device& device) {
   const DeviceHead* const head = head_of(device);
   if (head == nullptr) return nullptr;
-  const std::shared_ptr<const DeviceKernels> all = kernels_of(*head->file);
+  std::shared_ptr<const DeviceKernels> all = kernels_of(*head->file);
   const auto is_of_another = [&](const KernelFamily& family) {
     return !family.devices.empty() && std::none_of(family.devices.begin(), family.devices.end(), [&](const auto& name) {
       return name == device.name ||

@@ -1,7 +1,6 @@
 #include "calibration/inputs/machine_names.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 #include <span>
 #include <utility>
@@ -17,6 +16,7 @@
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 #include "core/units.hpp"
+#include "core/words.hpp"
 #include "core/yaml_node.hpp"
 #include "model_zoo/files/bundled_name.hpp"
 
@@ -141,8 +141,9 @@ std::optional<CardMemory> memory_of(const EmbeddedFile& file) {
       const std::optional<Bytes> memory = parse_quantity<Bytes>(value.substr(0, value.find(',')), problem);
       if (!memory) return std::nullopt;
       const std::size_t count = content.find(devices_key);
-      const bool is_alone = count == std::string_view::npos;
-      return CardMemory{*memory, is_alone ? 1 : std::strtod(content.substr(count + devices_key.size()).data(), nullptr)};
+      if (count == std::string_view::npos) return CardMemory{*memory};
+      const std::string_view devices = content.substr(count + devices_key.size());
+      return CardMemory{*memory, ddl::number_in<double>(devices.substr(0, devices.find('\n'))).value_or(1)};
     }
     const std::size_t at = content.find(extends_key);
     if (at == std::string_view::npos) break;

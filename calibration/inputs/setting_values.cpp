@@ -12,6 +12,7 @@
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 #include "core/units.hpp"
+#include "core/words.hpp"
 
 namespace ddl {
 namespace {
@@ -41,22 +42,16 @@ std::optional<double> place_of(const SettingRow& row, std::string_view name) {
 
 double number_in(const SettingRow& row, const std::string& text, const std::string& name) {
   const bool is_whole = row.kind == SettingKind::whole_number;
-  double value = 0;
   std::string_view digits = text;
   if (!row.unit.empty() && digits.ends_with(row.unit)) digits.remove_suffix(row.unit.size());
   while (digits.size() < text.size() && digits.ends_with(' ')) digits.remove_suffix(1);
-  const char* const end = digits.data() + digits.size();
-  const auto [stop, problem] = std::from_chars(digits.data(), end, value);
+  const std::optional<double> value = ddl::number_in<double>(digits);
   // This form of the condition also refuses NaN.
-  const bool within = value >= row.least && value <= row.most;
+  const bool within = value && *value >= row.least && *value <= row.most;
   const bool written_whole = text.find_first_not_of("0123456789") == std::string::npos;
-  if (problem != std::errc{} || stop != end || !within || (is_whole && !written_whole))
-    refuse_number(row, text, name,
-                  is_whole           ? 64
-                  : row.unit.empty() ? 0.5
-                                     : 300,
-                  problem == std::errc{} && stop == end ? std::optional(value) : std::nullopt);
-  return value;
+  if (!within || (is_whole && !written_whole))
+    refuse_number(row, text, name, is_whole ? 64 : row.unit.empty() ? 0.5 : 300, value);
+  return *value;
 }
 
 Plausible<Seconds> times_of(const SettingRow& row) {

@@ -17,8 +17,8 @@ namespace {
 /// The time of a problem by the device's kernel model. Only this function chooses which kernels of the problem are modeled.
 KernelTime modeled(const KernelModel& model, const Problem& problem) {
   std::vector<std::pair<Work, Pass>> kernels;
-  for (Work& work : problem.operation->kernels(problem.pass, problem.inputs, problem.output)) {
-    if (work.is_any() && !work.is_separate) kernels.emplace_back(std::move(work), problem.pass);
+  for (const Work& work : problem.operation->kernels(problem.pass, problem.inputs, problem.output)) {
+    if (work.is_any() && !work.is_separate) kernels.emplace_back(work, problem.pass);
   }
   KernelTime all = time_together(model, kernels, static_cast<double>(problem.samples));
   if (!model.has_formulas()) return all;

@@ -285,8 +285,8 @@ Kernels read_traffic(const Rows& row) {
   if (found->kind == KernelKind::softmax) work.n = last;
   Kernels kernels{{work, found->pass}};
   if (found->more_items > 0) {
-    kernels.push_back({Work{.flops = 3 * items, .activation_items = found->more_items * items, .kind = found->kind},
-                       Pass::backward_weight});
+    kernels.emplace_back(Work{.flops = 3 * items, .activation_items = found->more_items * items, .kind = found->kind},
+                         Pass::backward_weight);
   }
   return kernels;
 }

@@ -65,7 +65,7 @@ std::optional<DetectedLinks> links_in(std::string_view topology, std::string_vie
     if (!line.starts_with("Link ") || colon == std::string_view::npos || line.find("GB/s") == std::string_view::npos)
       continue;
     if (const auto rate = tool_number(tool_text(line.substr(colon + 1))); rate && *rate > 0 && *rate < most_gigabytes)
-      found.link_gb = *rate;
+      found.link_gb = rate;
   }
   return found;
 }

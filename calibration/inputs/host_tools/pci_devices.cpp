@@ -9,7 +9,7 @@
 namespace ddl {
 
 std::string_view device_of_pci_number(std::string_view number) {
-  constexpr std::string_view file_name = "pci-numbers", prefix = "0x";
+  static constexpr std::string_view file_name = "pci-numbers", prefix = "0x";
   static const std::map<std::string, std::string, std::less<>> names = [] {
     std::map<std::string, std::string, std::less<>> read;
     for (const EmbeddedFile& file : device_files()) {
