@@ -15,7 +15,7 @@
 
 #include "calibration/inputs/coefficients_reader.hpp"
 #include "calibration/inputs/machine_reader.hpp"
-#include "calibration/network/benchmarks/exchange_file.hpp"
+#include "calibration/network/benchmarks/benchmark_formats.hpp"
 #include "calibration/network/benchmarks/gpcnet_text.hpp"
 #include "calibration/network/benchmarks/open_mpi_rules.hpp"
 #include "calibration/network/fits/fit.hpp"

@@ -8,6 +8,7 @@
 #include "cli/tools/network_of.hpp"
 #include "cli/tools/run_values.hpp"
 #include "core/lower_case.hpp"
+#include "estimator/schedules/schedule.hpp"
 
 namespace ddl {
 namespace torchtitan_tables {
@@ -169,10 +170,6 @@ std::string torchtitan_model(std::string_view name, std::string_view flavor) {
   return {};
 }
 
-bool splits_backward(Schedule schedule) {
-  return schedule == Schedule::zero_bubble || schedule == Schedule::zero_bubble_v || schedule == Schedule::dual_pipe;
-}
-
 /// Returns why torchtitan stops at the start of the plan; empty if it does not.
 /// Sources: torchtitan 0.2.2, torchtitan/models/llama3/infra/parallelize.py (heads, offload);
 /// distributed/pipeline_parallel.py, generate_llm_fqn_per_model_part (stages); distributed/parallel_dims.py, seq_len_divisor
@@ -228,7 +225,7 @@ LaunchOutcome launch_torchtitan(const LaunchRequest& request) {
   values.set(ConfigField::sequence, model.sequence_length);
   // Zero-bubble schedules run the two passes of backward separately, which compiled blocks do not support
   // [pytorch/pytorch, issue 161904].
-  const bool is_compiled = plan.mesh[Axis::pipeline] == 1 || !torchtitan_tables::splits_backward(plan.schedule);
+  const bool is_compiled = plan.mesh[Axis::pipeline] == 1 || !order_of(plan.schedule).fills_bubbles;
   values.flag(ConfigField::compiled, is_compiled);
   // torchtitan itself distributes the layers of unequal stages, and counts the embedding and the head as a layer each.
   values.clear(ConfigField::embedding_slot);

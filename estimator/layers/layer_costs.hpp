@@ -23,7 +23,7 @@
 #include "estimator/layers/job.hpp"
 #include "estimator/layers/layer_memory.hpp"
 #include "estimator/layers/layer_runs.hpp"
-#include "estimator/layers/pipeline.hpp"
+#include "estimator/layers/stage_balance.hpp"
 #include "estimator/plan/plan.hpp"
 #include "estimator/strategies/relayout.hpp"
 #include "estimator/strategies/strategy.hpp"

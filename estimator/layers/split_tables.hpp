@@ -12,7 +12,7 @@
 
 #include "estimator/layers/job.hpp"
 #include "estimator/layers/layer_costs.hpp"
-#include "estimator/layers/pipeline.hpp"
+#include "estimator/layers/stage_balance.hpp"
 #include "estimator/plan/plan.hpp"
 
 namespace ddl {

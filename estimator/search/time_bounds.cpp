@@ -9,7 +9,7 @@
 #include "estimator/choices/plan_choice.hpp"
 #include "estimator/layers/host_launches.hpp"
 #include "estimator/layers/overlaps.hpp"
-#include "estimator/layers/pipeline.hpp"
+#include "estimator/layers/stage_balance.hpp"
 #include "estimator/schedules/schedule.hpp"
 #include "estimator/step/input.hpp"
 #include "estimator/step/step_of.hpp"

@@ -7,7 +7,7 @@
 
 #include "estimator/choices/plan_choice.hpp"
 #include "estimator/layers/host_launches.hpp"
-#include "estimator/layers/pipeline.hpp"
+#include "estimator/layers/stage_balance.hpp"
 #include "estimator/layers/recomputed_layers.hpp"
 #include "estimator/memory/memory.hpp"
 #include "estimator/schedules/schedule.hpp"

@@ -6,7 +6,7 @@
 #include "estimator/kernels/shard_problems.hpp"
 #include "estimator/kernels/shard_times.hpp"
 #include "estimator/layers/host_launches.hpp"
-#include "estimator/layers/pipeline.hpp"
+#include "estimator/layers/stage_balance.hpp"
 #include "estimator/strategies/context.hpp"
 #include "estimator/strategies/strategy.hpp"
 

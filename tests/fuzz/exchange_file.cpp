@@ -1,7 +1,7 @@
 // Fuzzes the output of a communication benchmark. Times are above zero, and facts do not contradict
 // each other. Fitted values are finite, and are parsed back from a coefficients file.
 
-#include "calibration/network/benchmarks/exchange_file.hpp"
+#include "calibration/network/benchmarks/benchmark_formats.hpp"
 
 #include <cmath>
 

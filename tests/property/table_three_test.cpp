@@ -22,7 +22,7 @@
 #include <fmt/format.h>
 
 #include "cli/sentences/sentences.hpp"
-#include "estimator/layers/pipeline.hpp"
+#include "estimator/layers/stage_balance.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"

@@ -8,7 +8,7 @@
 
 #include "calibration/network/benchmarks/benchmark_text.hpp"
 #include "calibration/network/benchmarks/exchange_facts.hpp"
-#include "calibration/network/benchmarks/exchange_file.hpp"
+#include "calibration/network/benchmarks/benchmark_formats.hpp"
 #include "core/source_text.hpp"
 #include "profiler/importers/trace_events.hpp"
 

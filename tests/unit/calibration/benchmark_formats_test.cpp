@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "calibration/network/benchmarks/exchange_file.hpp"
+#include "calibration/network/benchmarks/benchmark_formats.hpp"
 #include "calibration/network/benchmarks/gpcnet_text.hpp"
 #include "calibration/network/fits/fit.hpp"
 #include "calibration/network/fits/pair_contention.hpp"

@@ -12,7 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "calibration/inputs/coefficients_reader.hpp"
-#include "calibration/network/benchmarks/exchange_file.hpp"
+#include "calibration/network/benchmarks/benchmark_formats.hpp"
 #include "calibration/network/fits/fit.hpp"
 #include "calibration/network/fits/measured_curves.hpp"
 #include "core/statistics.hpp"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "calibration/network/benchmarks/exchange_file.hpp"
+#include "calibration/network/benchmarks/benchmark_formats.hpp"
 #include "calibration/network/fits/fit.hpp"
 #include "calibration/network/sweep/agreement.hpp"
 #include "calibration/network/sweep/osu_print.hpp"

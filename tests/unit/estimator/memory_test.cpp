@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "estimator/layers/pipeline.hpp"
+#include "estimator/layers/stage_balance.hpp"
 #include "estimator/strategies/shard_memory.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "tests/catch.hpp"

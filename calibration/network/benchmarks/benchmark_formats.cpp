@@ -1,4 +1,4 @@
-#include "calibration/network/benchmarks/exchange_file.hpp"
+#include "calibration/network/benchmarks/benchmark_formats.hpp"
 
 #include <array>
 #include <utility>

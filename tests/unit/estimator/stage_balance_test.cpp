@@ -1,4 +1,4 @@
-#include "estimator/layers/pipeline.hpp"
+#include "estimator/layers/stage_balance.hpp"
 
 #include <algorithm>
 #include <array>
