@@ -374,7 +374,7 @@ std::vector<MeasuredRun> load_runs(const std::string& name_or_path) {
   return parse_runs(std::string(file.content), std::string(file.path));
 }
 
-std::vector<MeasuredRun> parse_runs(std::string text, std::string origin) {
+std::vector<MeasuredRun> parse_runs(std::string text, const std::string& origin) {
   return read_runs(CsvTable::parse(std::move(text), origin), origin);
 }
 

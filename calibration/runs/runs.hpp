@@ -50,7 +50,7 @@ struct MeasuredRun {
 /// Reads a table of runs. Throws Error for an unknown or missing column, for a row without its model, strategy, quantity or
 /// value, and for degrees that do not match the strategy or the number of devices. Empty cells of other columns mean "not
 /// given".
-[[nodiscard]] std::vector<MeasuredRun> parse_runs(std::string text, std::string origin);
+[[nodiscard]] std::vector<MeasuredRun> parse_runs(std::string text, const std::string& origin);
 
 /// Converts a name of a strategy in publications to its name here: `data+hmodel` becomes
 /// `data+tensor`. Other names are unchanged.

@@ -367,7 +367,7 @@ const ExchangeTimes::GroupLinks& ExchangeTimes::links(Family axes, Purpose purpo
                            &at.host_slices, &at.host_leaders, &at.host_several_leaders}) {
     each->link.beta = each->link.add = SecondsPerByte{};
   }
-  return links_.emplace_back(std::move(at));
+  return links_.emplace_back(at);
 }
 
 double ExchangeTimes::edge_ranks(const Group& group, Purpose purpose) const {

@@ -1,6 +1,7 @@
 #include "estimator/facts/model_facts.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <numeric>
 #include <set>
@@ -454,7 +455,7 @@ ModelFacts facts_of(const Model& model) {
     // A tensor changes the number of live elements only at the first cut that it crosses, and after
     // the last. Both changes are recorded here, and summed up later.
     if (last_reader <= producer) return;
-    const auto first = static_cast<std::size_t>(producer + 1);
+    const auto first = static_cast<std::size_t>(std::int64_t{producer} + 1);
     const auto behind = static_cast<std::size_t>(last_reader) + 1;
     for (std::vector<double>* live : {&facts.live_items, &facts.live_split_items}) {
       if (live == &facts.live_split_items && !is_split) continue;

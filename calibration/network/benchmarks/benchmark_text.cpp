@@ -1,13 +1,14 @@
 #include "calibration/network/benchmarks/benchmark_text.hpp"
 
 #include <algorithm>
-#include <charconv>
+#include <optional>
 #include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "calibration/network/benchmarks/line_prefix.hpp"
+#include "core/words.hpp"
 
 namespace ddl {
 namespace {
@@ -104,14 +105,12 @@ BenchmarkText BenchmarkText::part(std::size_t first, std::size_t last) const {
 }
 
 double BenchmarkText::number(const BenchmarkWord& word, std::string_view what) const {
-  double value = 0;
-  const char* const end = word.text.data() + word.text.size();
-  const auto [stop, problem] = std::from_chars(word.text.data(), end, value);
-  if (problem != std::errc{} || stop != end || !(value >= 0 && value <= benchmark_number_limit)) {
+  const std::optional<double> value = number_in<double>(word.text);
+  if (!value || !(*value >= 0 && *value <= benchmark_number_limit)) {
     throw error(word.offset, fmt::format("{} is not a valid {}", quote(word.text), what),
                 "the file is damaged, or was edited");
   }
-  return value;
+  return *value;
 }
 
 void BenchmarkText::refuse_cut_row(const BenchmarkLine& line, const BenchmarkLine& before) const {

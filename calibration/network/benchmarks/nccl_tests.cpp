@@ -318,9 +318,10 @@ ExchangeSeries series_of(const NcclRun& run, const std::string& file, const Aske
                                              : asked.otherwise.operation;
   // If the sizes contradict the operation in the file name, the name is ignored.
   if (!operation && asked.by_name && !other_sizes(run, *asked.by_name, stated.ranks)) operation = asked.by_name;
-  if (!operation && (operation = operation_by_columns(run))) {
-    stated.operation = operation;
-    warnings.push_back(fmt::format("does not state its operation: its columns match {} only", to_string(*operation)));
+  if (!operation) {
+    operation = stated.operation = operation_by_columns(run);
+    if (operation)
+      warnings.push_back(fmt::format("does not state its operation: its columns match {} only", to_string(*operation)));
   }
   if (!operation) throw unknown_operation(run, error);
   refuse_other_sizes(run, *operation, stated.ranks, error);

@@ -1,6 +1,7 @@
 #include "calibration/network/sweep/rendezvous/meeting_place.hpp"
 
 #include <charconv>
+#include <cstdint>
 #include <cstring>
 #include <string_view>
 
@@ -51,7 +52,7 @@ int slurm_port(const Environment& environment) {
   constexpr int first = 20'000, ports = 12'000, steps = 7;
   const auto number = [&](const char* name) {
     const std::string text = value_of(environment, name);
-    unsigned long value = 0;
+    std::uint64_t value = 0;
     std::from_chars(text.data(), text.data() + text.size(), value);
     return value;
   };
