@@ -86,7 +86,7 @@ std::shared_ptr<RecommendAnswer> answer_for_framework(const RecommendOptions& as
   } catch (const Error&) {  // it starts no plan; the error of fsdp is reported
   }
   try {
-    const std::shared_ptr<RecommendAnswer> fsdp = answer_with("fsdp", rest);
+    std::shared_ptr<RecommendAnswer> fsdp = answer_with("fsdp", rest);
     if (ddp == nullptr) return fsdp;
     const bool is_fsdp = is_fsdp_better(*fsdp, *ddp);
     add_stop(is_fsdp ? *fsdp : *ddp, is_fsdp ? *ddp : *fsdp);

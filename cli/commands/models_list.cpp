@@ -35,7 +35,8 @@ double parameters_in(const std::string& option, const std::string& text) {
   if (problem == std::errc() && end - next == 1) {
     constexpr std::string_view letters = "kKmMbBtT";
     const std::size_t letter = letters.find(*next);
-    unit = letter == std::string_view::npos ? 0 : std::pow(1000.0, static_cast<double>(letter / 2 + 1));
+    const std::size_t thousands = letter / 2 + 1;  // each unit has a small and a capital letter
+    unit = letter == std::string_view::npos ? 0 : std::pow(1000.0, static_cast<double>(thousands));
   }
   if (problem != std::errc() || end - next > 1 || unit == 0 || !std::isfinite(number) || number < 0) {
     throw Error(fmt::format("{} does not support {}", option, quote(text)),

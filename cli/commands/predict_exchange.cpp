@@ -223,7 +223,7 @@ Report predict_exchanges(const ExchangeRequest& asked) {
   if (!network.empty() || (!between_nodes.empty() && leaves_nodes) || !found.name.empty()) document.section();
   document.add(table_of(*predicted));
   if (asked.algorithms.empty()) add_plots(report.document, *predicted);
-  const Json rows = json_list(*predicted, row_of);
+  Json rows = json_list(*predicted, row_of);
   report.rows = [rows] { return rows; };
   const Json heading{{"schema", 1},
                      {"machine", name},

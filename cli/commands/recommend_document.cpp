@@ -258,7 +258,7 @@ std::optional<Card> start_card(const RecommendAnswer& answer, const RankedRows& 
                                : fmt::format("too large for the software of tools that have launch files ({}); --for finds "
                                              "a plan that fits",
                                              others_need));
-    if (may_quantize) card.details.push_back("without offloading: --base nf4 holds the frozen weights in 4 bits (QLoRA)");
+    if (may_quantize) card.details.emplace_back("without offloading: --base nf4 holds the frozen weights in 4 bits (QLoRA)");
     return card;
   }
   card.figure = tools;

@@ -171,10 +171,10 @@ Fields<RankedEstimate> estimate_fields(const Study& study, const Training& train
         std::move(field.name), [value = std::move(field.value)](const Row& row) { return value(row.estimate.plan); },
         field.object, static_cast<Fields<Row>::Formats>(field.formats));
   }
-  const auto if_priced = [](auto of) {
+  const auto if_priced = [](const auto& of) {
     return [of](const Row& row) { return row.has_time() ? Json(of(row.estimate)) : Json(nullptr); };
   };
-  const auto add_time = [&](std::string_view name, auto time_of) {
+  const auto add_time = [&](std::string_view name, const auto& time_of) {
     fields.add(fmt::format("{}_s", name),
                if_priced([time_of](const Estimate& estimate) { return time_of(estimate).value(); }), "time");
   };

@@ -352,7 +352,7 @@ struct PlacedPoint {
 Fields<PlacedPoint> point_fields(const Scaling& scaling) {
   using Row = PlacedPoint;
   Fields<Row> fields;
-  const auto if_planned = [](auto value) {
+  const auto if_planned = [](const auto& value) {
     return [value](const Row& row) { return has_plan(row.point) ? Json(value(row.point)) : Json(nullptr); };
   };
   fields.add("gpus", [](const Row& row) { return row.point.gpus; });
