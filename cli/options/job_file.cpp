@@ -46,7 +46,7 @@ constexpr std::array<std::string_view, 17> own_keys{
 
 std::vector<std::string_view> known_keys() {
   std::vector<std::string_view> keys{own_keys.begin(), own_keys.end()};
-  keys.push_back("plan");
+  keys.emplace_back("plan");
   for (const std::string_view key : setting_keys([](const SettingRow& row) { return row.has_option; })) keys.push_back(key);
   return keys;
 }

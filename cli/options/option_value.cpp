@@ -44,7 +44,7 @@ Option add(const Command& command, const std::string& name, std::optional<Number
           fmt::format("{} is {}, which is not a {} from {} to {}", name, quote(text), kind, low, high),
           hint.empty() ? fmt::format("write it in digits, as in {} {}", name, std::clamp(example, low, high)) : hint);
     }
-    into = *value;
+    into = Number{*value};
   };
   const Option option = command.add_option_function(name, read, description, "NUMBER");
   if (into) option.default_str(fmt::format("{}", *into));

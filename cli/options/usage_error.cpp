@@ -124,7 +124,7 @@ std::string value_hint(const CLI::Option& option) {
   std::string value = option.get_type_name();
   if (value == "TEXT") value = "VALUE";
   value.resize(std::min(value.find('['), value.size()));  // as in NUMBER[,..]
-  const std::string description = option.get_description();
+  const std::string& description = option.get_description();
   const std::string_view clause = first_clause(description);
   const bool has_colon = clause.find(": ") != std::string_view::npos;
   return fmt::format("write {} {}{} {}", declared_name(option), value, has_colon ? ";" : ":", clause);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 #include <fmt/format.h>
@@ -134,8 +135,7 @@ struct PhaseInWords {
   }
 
   std::string operator()(const UpdateOf& update) const {
-    std::string text =
-        fmt::format("{} parameters{}", with_thousands(static_cast<std::int64_t>(update.parameters + 0.5)), at(update.stage));
+    std::string text = fmt::format("{} parameters{}", with_thousands(std::llround(update.parameters)), at(update.stage));
     if (update.ranks > 1) text += fmt::format(", sharded among {:.0f} ranks", update.ranks);
     return text;
   }

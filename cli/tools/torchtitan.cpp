@@ -273,9 +273,10 @@ LaunchOutcome launch_torchtitan(const LaunchRequest& request) {
   launch.job = job_script("launch/torchtitan.sh");
   launch.carried = {"mixed_precision=half full", "gradient_sums=full"};
   launch.carried.emplace_back(is_compiled ? "cross_entropy=fused" : "cross_entropy=operators");
-  if (values.is(ConfigField::fp8, "yes")) launch.notes.push_back("fp8 needs an installed torchao on each node");
+  if (values.is(ConfigField::fp8, "yes")) launch.notes.emplace_back("fp8 needs an installed torchao on each node");
   if (is_compiled && !is_predicted_compiled)
-    launch.notes.push_back("the plan was predicted for another software: use --software torchtitan for its compiled layers");
+    launch.notes.emplace_back(
+        "the plan was predicted for another software: use --software torchtitan for its compiled layers");
   return launch;
 }
 

@@ -70,7 +70,7 @@ constexpr double longest_time = 1e12, year = 365.25 * 86400;
 }  // namespace
 
 bool exchanges_gradients(const ModelFacts& /*facts*/, const Plan& plan) {
-  return plan.mesh.devices() > plan.mesh[Axis::tensor] * plan.mesh[Axis::pipeline];
+  return plan.mesh.devices() > std::int64_t{plan.mesh[Axis::tensor]} * plan.mesh[Axis::pipeline];
 }
 
 std::vector<SettingRow> with_training_rows(std::vector<SettingRow> rows) {
@@ -318,7 +318,7 @@ std::vector<SettingRow> with_training_rows(std::vector<SettingRow> rows) {
        .in_launch_files = InLaunchFiles::irrelevant,
        .apply = set_carbon},
   };
-  for (SettingRow& row : training) rows.push_back(std::move(row));
+  rows.insert(rows.end(), training.begin(), training.end());
   return rows;
 }
 

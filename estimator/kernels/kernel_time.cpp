@@ -195,7 +195,6 @@ Provenance KernelTimes::source() const {
     case KernelBasis::measured_total:
       return Provenance::interpolated;
     case KernelBasis::device_scale:
-      return Provenance::curve;
     case KernelBasis::fitted:
       return Provenance::curve;
     case KernelBasis::transferred:

@@ -1,8 +1,10 @@
 #include "estimator/plan/plan.hpp"
 
 #include <algorithm>
-#include <charconv>
+#include <optional>
 #include <utility>
+
+#include "core/words.hpp"
 
 namespace ddl {
 
@@ -113,8 +115,9 @@ std::optional<RecomputeSegment> parse_recompute_segment(std::string_view part) {
   part.remove_prefix(segment_sign.size());
   const std::size_t colon = std::min(part.find(':'), part.size());
   RecomputeSegment segment;
-  const auto [end, problem] = std::from_chars(part.data(), part.data() + colon, segment.first);
-  if (problem != std::errc{} || end != part.data() + colon || colon == part.size() || segment.first < 0) return std::nullopt;
+  const std::optional<int> first = number_in<int>(part.substr(0, colon));
+  if (!first || colon == part.size() || *first < 0) return std::nullopt;
+  segment.first = *first;
   part.remove_prefix(colon + 1);
   if (part != again_sign && part != keep_sign) return std::nullopt;
   segment.again = part == again_sign;

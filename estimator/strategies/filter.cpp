@@ -1,6 +1,8 @@
 #include "estimator/strategies/filter.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <span>
 #include <utility>
 
@@ -48,8 +50,7 @@ void filter_shard(const ShardContext& context, LayerShard& shard) {
   const std::int64_t units = filter_units(context.facts, context.layer);
   const double part = static_cast<double>(largest_part(units, parts)) / static_cast<double>(units);
   const auto gathered = static_cast<double>(shard.output.items());
-  shard.output.channels =
-      std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(shard.output.channels) * part + 0.5));
+  shard.output.channels = std::max<std::int64_t>(1, std::llround(static_cast<double>(shard.output.channels) * part));
   shard.weights *= part;
   shard.biases *= part;
   shard.share /= parts;

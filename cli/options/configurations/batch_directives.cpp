@@ -71,14 +71,12 @@ class DirectiveReader {
     constexpr std::int64_t most = 1'000;
     const std::int64_t each = number_of("slurm:--gpus-per-task"), tasks = number_of("slurm:--ntasks-per-node");
     if (each < 1 || tasks < 1 || each > most || tasks > most) return;
-    for (std::size_t i = 0; i < settings_.size(); ++i) {
-      if (settings_[i].key != "slurm:--gpus-per-task") continue;
-      ConfigEntry node = settings_[i];
-      node.key = "slurm:--gpus-per-node";
-      node.value = std::to_string(each * tasks);
-      add_setting(settings_, std::move(node));
-      return;
-    }
+    const auto of_task = std::ranges::find(settings_, "slurm:--gpus-per-task", &ConfigEntry::key);
+    if (of_task == settings_.end()) return;
+    ConfigEntry node = *of_task;
+    node.key = "slurm:--gpus-per-node";
+    node.value = std::to_string(each * tasks);
+    add_setting(settings_, std::move(node));
   }
 
   void read_slurm(const std::vector<PlacedText>& words, std::size_t& i) {

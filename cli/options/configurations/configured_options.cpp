@@ -397,7 +397,8 @@ class Options {
       return read_.number(ConfigField::micro_batch, 1, most_configured);
     const std::string text = read_.word(ConfigField::device_batch);
     char* end = nullptr;
-    const double samples = std::strtod(text.c_str(), &end) * static_cast<double>(gpus_ / replicas_);
+    const std::int64_t gpus_of_replica = gpus_ / replicas_;
+    const double samples = std::strtod(text.c_str(), &end) * static_cast<double>(gpus_of_replica);
     const bool is_number =
         end == text.c_str() + text.size() && samples >= 1 && samples < static_cast<double>(most_configured);
     if (!is_number || samples != std::floor(samples)) {

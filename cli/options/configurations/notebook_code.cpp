@@ -102,10 +102,12 @@ void drop_commands(std::string& code) {
 std::string without_texts(std::string code) {
   for (std::size_t at = 0; at < code.size();) {
     const char quote = code[at];
-    std::size_t end = at + 1;
-    if (quote == '#') {
-      end = std::min(code.find('\n', at), code.size());
-    } else if (quote == '"' || quote == '\'') {
+    if (quote != '#' && quote != '"' && quote != '\'') {
+      ++at;
+      continue;
+    }
+    std::size_t end = std::min(code.find('\n', at), code.size());
+    if (quote != '#') {
       const std::size_t length = code.compare(at, 3, std::string(3, quote)) == 0 ? 3 : 1;
       const std::string closing(length, quote);
       for (end = at + length; end < code.size() && code.compare(end, length, closing) != 0; ++end) {
@@ -113,9 +115,6 @@ std::string without_texts(std::string code) {
         if (code[end] == '\\') ++end;
       }
       end = std::min(end + length, code.size());
-    } else {
-      ++at;
-      continue;
     }
     for (; at < end; ++at) code[at] = code[at] == '\n' ? '\n' : ' ';
   }

@@ -155,11 +155,9 @@ ShellReader::Status ShellReader::read_command(ScriptRun run) {
   }
   words_.expand(run != ScriptRun::no);
   words_.skip_blanks();
-  for (std::size_t i = 0; i < directive_marks.size(); ++i) {
-    if (words_.stands(directive_marks[i])) {
-      read_directive();
-      return {};
-    }
+  if (std::ranges::any_of(directive_marks, [&](std::string_view mark) { return words_.stands(mark); })) {
+    read_directive();
+    return {};
   }
   if (words_.stands("! ")) {
     words_.go_to(words_.at() + 2);

@@ -125,7 +125,7 @@ class TextWriter {
   [[nodiscard]] std::string text() { return std::move(out_); }
 
  private:
-  [[nodiscard]] std::string shown(std::string text) const { return page_.ascii ? ascii_of(text) : text; }
+  [[nodiscard]] std::string shown(const std::string& text) const { return page_.ascii ? ascii_of(text) : text; }
 
   /// Prints one line of a row. Prose cells may have several lines.
   void add_row(const Table& table, const TableLayout& layout, const std::vector<std::vector<std::string>>& cells,

@@ -289,13 +289,12 @@ std::vector<std::string_view> hugging_face_model_types() {
   return types;
 }
 
-Import import_hugging_face(std::string text, std::string origin, const ImportOptions& options) {
-  const std::string path = origin;
-  HuggingFaceConfig config(std::move(text), std::move(origin), options);
+Import import_hugging_face(std::string text, const std::string& origin, const ImportOptions& options) {
+  HuggingFaceConfig config(std::move(text), origin, options);
   std::string name = options.name.empty() ? plain_name(config.text({"_name_or_path"}, "")) : options.name;
   std::string type;
   const FamilyModel model = read(config, type);
-  if (name.empty()) name = name_of_path(path);
+  if (name.empty()) name = name_of_path(origin);
   if (name.empty()) name = plain_name(type);
   config.warn_of_defaults();
   config.warn_of_rest();

@@ -19,7 +19,7 @@ inline constexpr std::size_t max_configuration_bytes = std::size_t{4} << 20U;
 ///
 /// Throws Error that points to a value that is invalid, or that the families do not support. With `options.allow_unknown`,
 /// an unsupported value only causes a warning. For an unknown `model_type`, the Error lists the known types.
-[[nodiscard]] Import import_hugging_face(std::string text, std::string origin, const ImportOptions& options = {});
+[[nodiscard]] Import import_hugging_face(std::string text, const std::string& origin, const ImportOptions& options = {});
 
 /// Returns the supported values of `model_type`, sorted.
 [[nodiscard]] std::vector<std::string_view> hugging_face_model_types();

@@ -74,7 +74,7 @@ bool multiply_by_weight(Translation& translation, const onnx::NodeProto& node, c
   const std::string added = letters_of(equation.right, equation.left, false);
   if (!weight.shape || weight.shape->size() != equation.right.size() || summed.empty() || added.empty()) return false;
   if (!is_countable(*weight.shape)) return false;
-  if (letters_of(summed, equation.result, true) != "" || !is_unique(kept + added) ||
+  if (!letters_of(summed, equation.result, true).empty() || !is_unique(kept + added) ||
       kept.size() + added.size() != equation.result.size())
     return false;
   const auto size_in_weight = [&](char letter) { return (*weight.shape)[equation.right.find(letter)]; };
