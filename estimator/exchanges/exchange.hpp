@@ -109,7 +109,7 @@ class ExchangeTimes {
     Family axes = 0;
     Purpose purpose = Purpose::layer;
     bool only_startups = false;   ///< bytes take no time, only start-ups do
-    KnownTimes::Place place = 0;  ///< 0: times are not shared
+    KnownTimes::Place place = 0;  ///< 0: times are not cached
     Group group;
     SharedLink flat, inside, slices, leaders;         // direct; a leader uses all links of its node, as NCCL does
     SharedLink one_leader;                            // direct; the leader sends over one link
@@ -118,14 +118,14 @@ class ExchangeTimes {
     SharedLink several_leaders, host_several_leaders;
   };
   [[nodiscard]] GroupLinks links_for(Family axes, Purpose purpose) const;
-  /// Returns everything that decides the times of collectives in a group, other than the job.
+  /// Returns all properties, except the job, that determine the times of collectives in a group.
   [[nodiscard]] std::vector<double> properties_of(const Group& group, Purpose purpose) const;
-  /// Returns a time from the shared times, or the result of `compute()`.
+  /// Returns a time from the cache, or the result of `compute()`.
   template <class Compute>
   [[nodiscard]] Seconds shared(const KnownTimes::Key& key, const Compute& compute) const {
     return key.place == 0 ? compute() : known_->time(key, compute);
   }
-  /// startup() and least_time() of a group, without shared times.
+  /// startup() and least_time() of a group, without the cache.
   [[nodiscard]] Seconds startup_of(Collective operation, Bytes message, const GroupLinks& own) const;
   [[nodiscard]] Seconds least_of(Bytes message, const GroupLinks& at) const;
   [[nodiscard]] const GroupLinks& links(Family axes, Purpose purpose, bool only_startups = false) const;

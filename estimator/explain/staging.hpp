@@ -12,7 +12,7 @@ namespace ddl {
 struct StagedData {
   Bytes per_node{};               ///< bytes of samples that a node has, with those that its ranks receive
   bool fits = true;               ///< whether nodes can hold these bytes; if not, samples stay on the shared file system
-  std::optional<Seconds> time{};  ///< of the copy; unset if the bandwidth of the shared file system is unknown
+  std::optional<Seconds> time{};  ///< time of the copy; unset if the shared file system's bandwidth is unknown
 };
 
 /// Returns the copy of a plan: the bytes of a node over the bandwidths of a node and of its disk, the bytes of all nodes

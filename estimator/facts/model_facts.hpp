@@ -167,8 +167,8 @@ struct ModelFacts {
   /// includes all layers of a block, except attention and the first of every two matrix products that are not of experts
   /// [torchtitan, torchtitan/distributed/activation_checkpoint.py: it saves aten.mm, but not aten._grouped_mm].
   std::vector<bool> again_with_products;
-  /// Whether backward of the layer's block needs neither the layer's output nor other results of the layer, nor those of any
-  /// later layer of the block (find_spared_layers).
+  /// Whether backward of the layer's block needs no result of this layer and of all later layers of the block
+  /// (find_spared_layers).
   std::vector<bool> spared;
   /// The expert degree has to divide this number, the smallest number of experts of any layer; 0 without experts.
   std::int64_t experts = 0;

@@ -23,8 +23,8 @@ enum class MixedPrecision {
   /// Gradients in half precision are added to 4-byte gradients, which are not sharded: 20 bytes per parameter with Adam, 12
   /// of them sharded [DeepSpeed, deepspeed/runtime/bf16_optimizer.py].
   accumulated,
-  /// Weights, gradients and the optimizer's state are in half precision, without a master copy, as if a model in bf16 is
-  /// trained by an optimizer of PyTorch: 8 bytes per parameter with Adam.
+  /// Weights, gradients and the optimizer's state are in half precision, without a master copy, as when PyTorch's optimizer
+  /// trains a model in bf16: 8 bytes per parameter with Adam.
   pure,
 };
 
@@ -120,7 +120,7 @@ inline constexpr EnumNames<BiasKernels> bias_kernel_names{"fused", "gradients", 
 
 /// The precision of the weights of LoRA adapters in mixed precision.
 enum class AdapterPrecision {
-  half,      ///< that of the base
+  half,      ///< as the base
   fp32,      ///< fp32: kernels convert the tensors between an adapter and its base
   autocast,  ///< weights in fp32, and products in half precision under autocast
 };
@@ -236,14 +236,14 @@ struct Assumptions {
   /// Whether gated activation functions keep their inputs in fp8 for backward [NVIDIA, Megatron Core,
   /// megatron/core/transformer/transformer_config.py, activation_func_fp8_input_store].
   bool fp8_activation_inputs = false;
-  /// Whether the router's weights multiply the activations of experts, before the last product, and not its outputs, so that
-  /// backward does not need the outputs [NVIDIA, Megatron Core, commit 2659630721 of April 2025, "Memory efficient token
+  /// Whether the router's weights multiply the inputs of the experts' last product, and not its outputs, so that backward
+  /// does not need the outputs [NVIDIA, Megatron Core, commit 2659630721 of April 2025, "Memory efficient token
   /// permutation": megatron/core/transformer/moe/experts.py, weighted_bias_swiglu_impl].
   bool weighs_activations = false;
   /// Whether the allocator's segments grow and shrink [PyTorch, docs, "CUDA semantics", PYTORCH_ALLOC_CONF:
   /// expandable_segments].
   bool expandable_segments = false;
-  /// Whether ZeRO-3 gathers whole blocks, as FSDP does: the current one and the next, and the layers outside blocks
+  /// Whether ZeRO-3 gathers whole blocks, as FSDP does: the current block, the next block, and the layers outside blocks
   /// (most_gathered). Otherwise the largest layer is gathered, and the upper bound of the memory has whole blocks.
   bool gathers_units = false;
   /// Whether ranks add up whole gradients of several micro-batches before they exchange them, although ZeRO shards gradients
@@ -324,7 +324,7 @@ struct Assumptions {
   /// Whether the update consists of operators of a graph, whose executor runs each operator as soon as its inputs exist
   /// (early_update_bytes).
   bool graph_update = false;
-  /// Whether the allocator takes the device's memory at the start, except for a share of the libraries (context_bytes).
+  /// Whether the allocator takes the device's memory at the start, except a share that is left to libraries (context_bytes).
   bool takes_device = false;
   /// Before the update of ZeRO-1 and -2 in half precision, a rank concatenates the gradients of its shard into one tensor,
   /// and copies this tensor to fp32 [DeepSpeed, deepspeed/runtime/zero/stage_1_and_2.py, step].
@@ -356,7 +356,7 @@ struct Assumptions {
   /// The share of lookups that read the most frequent hundredth of a table's rows, which are as frequent as a Zipf
   /// distribution says; 0: all rows are equally frequent.
   double frequent_lookups = 0;
-  /// Whether the stages of a pipeline go on with the next step without waiting for each other. They keep an older version of
+  /// Whether the stages of a pipeline start the next step without waiting for each other. They keep an older version of
   /// their weights for the micro-batches in flight [Narayanan et al., "PipeDream", SOSP 2019, section 3.3, weight stashing;
   /// "Memory-efficient pipeline-parallel DNN training", ICML 2021, section 3.1, PipeDream-2BW].
   bool weight_versions = false;

@@ -19,7 +19,7 @@ struct DeviceKernels;
 /// The capabilities of one device according to its datasheet.
 struct Device {
   std::string name;
-  std::string noun{};                        ///< what text calls a device: `NPU`; empty: by the kind of the device
+  std::string noun{};                        ///< word for a device in reports: `NPU`; empty: depends on the kind of device
   std::vector<std::string> profile_names{};  ///< names of the device in drivers, and therefore in profiles
   int devices_per_card = 1;                  ///< 2 for each die of a card with two dies
   /// Whether the device is a host processor, which has no driver context, no caching allocator and no NCCL.

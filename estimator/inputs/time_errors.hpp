@@ -67,7 +67,7 @@ struct TimeErrors {
   std::vector<std::string> makers{};  ///< makers of known devices other than NVIDIA: the first words of the devices' names
 };
 
-/// What the traits of a time say about its error ln(measured / predicted).
+/// The mean and variance of the error ln(measured / predicted) of a time, given its traits.
 struct TraitDoubt {
   double mean = 0, variance = 0;
 };

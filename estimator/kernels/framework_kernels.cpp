@@ -174,8 +174,9 @@ std::vector<Work> with_wide_softmax(std::vector<Work> kernels, Pass pass, bool i
   const auto softmax = std::find_if(kernels.begin(), kernels.end(), is_of(KernelKind::softmax));
   if (softmax == kernels.end() || std::none_of(kernels.begin(), kernels.end(), is_of(KernelKind::matrix_product)))
     return kernels;
-  const double more = wide / 2 - 1;  // items that an item in fp32 takes in addition to its own
-  // Forward reads and writes each score. Backward reads two tensors and writes one. All steps have as many scores.
+  const double more = wide / 2 - 1;  // additional traffic of an element in fp32, in elements of half precision
+  // Forward reads and writes each score. Backward reads two tensors and writes one. Each softmax has the same number of
+  // scores.
   const double scores = softmax->activation_items / (pass == Pass::forward ? 2 : 3);
   const Work converted{.activation_items = (2 + more) * scores, .is_separate = true, .kind = KernelKind::elementwise};
   std::size_t steps = 0;

@@ -181,8 +181,9 @@ struct ContextBytes {
   Bytes expected{}, most{};
 };
 [[nodiscard]] ContextBytes context_bytes(const Device& device, bool all_kernels = false);
-/// Returns the same under the assumptions of a job. If the framework's allocator takes the device's memory at the start, the
-/// context and the libraries have what it leaves: 300 MB of the driver, and of the rest the larger one of 300 MiB and 5 %
+/// Returns the memory of the context under the assumptions of a job. If the framework's allocator takes the device's memory
+/// at the start, the context and the libraries get the remaining memory: 300 MB for the driver, and of the rest 5 %, but at
+/// least 300 MiB
 /// [TensorFlow 1.15, tensorflow/core/common_runtime/gpu/gpu_device.cc, MinSystemMemory; its limit on a V100 of 16 GB is
 /// 15,753,943,450 bytes: salesforce/ctrl, issue 43].
 [[nodiscard]] ContextBytes context_bytes(const Device& device, const Assumptions& assumptions);

@@ -52,8 +52,8 @@ Bytes most_unmodeled(const StageOf& stage, Bytes activations) {
   const bool is_known = job.assumptions.attention_inputs != AttentionInputs::own;
   if (!is_older && !has_frozen && (!job.facts.repeats_keys || is_known)) return {};
   // Without dropout and inputs of attention, the peaks of nine models with LoRA exceeded the predicted activations by 6 to
-  // 67 %, and by 22 % in the median [Lightning-AI/litgpt, config_hub/finetune/README.md]. The share stays where they are
-  // described, because few of such peaks are known.
+  // 67 %, and by 22 % in the median [Lightning-AI/litgpt, config_hub/finetune/README.md]. The share is also added where
+  // dropout and these inputs are described, because few such peaks are known.
   constexpr double later = 0.22;
   // Under PyTorch 1, five peaks of BERT exceeded the predicted ones by 21 to 24.5 % of the activations in fp32, and by 40 %
   // under autocast [huggingface/transformers, docs/source/en/perf_train_gpu_one.mdx].

@@ -28,7 +28,7 @@ class ActivationBounds {
   const Kept& kept_of(const Plan& plan);
 
   const Estimator& estimator_;
-  Job job_;                     ///< without kept copies of sent tensors: no stage may end after the first layer
+  Job job_;                     ///< does not count kept copies of sent tensors, because not every plan has a cut
   std::map<Mesh, Kept> known_;  ///< keyed by the degrees except replicas and stages
 };
 

@@ -62,7 +62,7 @@ class VariantSpace {
   /// the shard groups of ZeRO-3, and unsplit experts, which need sequence parallelism.
   [[nodiscard]] static bool depends_on_others(PlanChoice choice);
 
-  /// Returns whether the values of open choices are possible together.
+  /// Returns whether the values of choices that the user has not made are possible together.
   [[nodiscard]] bool is_possible(const Plan& plan, const ChoiceValues& values) const;
 
  private:
@@ -71,7 +71,8 @@ class VariantSpace {
   [[nodiscard]] std::vector<int> admitted(const PlanChoiceRow& row, std::vector<int> values) const;
   /// Returns whether a tensor split may leave experts whole, if sequence parallelism is used.
   [[nodiscard]] bool supports_etp1(Plan plan) const;
-  /// Returns whether the values of open choices of a plan are possible together. `values` contains these values.
+  /// Returns whether the values of a plan's choices that the user has not made are possible together. `values`: these
+  /// values.
   [[nodiscard]] bool are_possible(const Plan& chosen, const ChoiceValues& values) const;
   using ValuesOfRows = std::array<std::vector<int>, plan_choice_count>;
   /// Returns the schedules and numbers of virtual stages that are possible together, with the first values of other choices.

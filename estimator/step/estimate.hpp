@@ -23,9 +23,9 @@ namespace ddl {
 
 /// The average electrical power of a training in watts.
 struct Power {
-  double device = 0;  ///< of one device
+  double device = 0;  ///< power of one device
   std::optional<double>
-      node{};                ///< of one node with all of its devices; unset if the machine does not state its host's power
+      node{};                ///< power of one node with all devices; unset if the machine does not state its host's power
   double product_share = 0;  ///< share of the kernel time that matrix products and convolutions take
 };
 

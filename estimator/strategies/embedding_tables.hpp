@@ -50,7 +50,7 @@ struct RowFrequency {
 /// Returns the notation of the segments of tables: `t1:dp t9:cw`, where replicated tables are `dp`; empty if all tables are
 /// held in one way.
 [[nodiscard]] std::string table_segments_text(const Plan& plan);
-/// Reads a part of such a text; empty if it is none.
+/// Parses one segment of this notation; empty if `part` is not a segment.
 [[nodiscard]] std::optional<TableSegment> parse_table_segment(std::string_view part);
 
 void table_limits(const LimitContext& context, Limits& limits);
