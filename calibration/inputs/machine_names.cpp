@@ -152,7 +152,7 @@ std::optional<CardMemory> memory_of(const EmbeddedFile& file) {
   return std::nullopt;
 }
 
-/// A machine whose device a name means, apart from the size of memory that the name gives.
+/// A machine whose device matches a name, except perhaps the size of memory in the name.
 struct DeviceWithMemory {
   const EmbeddedFile* file{};
   Bytes memory{};
@@ -169,7 +169,7 @@ std::optional<DeviceWithMemory> without_memory(std::string_view name) {
   const EmbeddedFile* const file = words.empty() ? nullptr : machine_of_key(name_key(joined(words)));
   const std::optional<CardMemory> memory = file == nullptr ? std::nullopt : memory_of(*file);
   if (!memory) return std::nullopt;
-  // Of the memory that a card is sold with, programs see all but up to an eighth, which error correction and the driver use.
+  // Programs see at least seven eighths of a card's nominal memory. Error correction and the driver use the rest.
   constexpr double least_seen = 0.875, most_seen = 1.03;
   // A name gives the memory of the device or of the whole card.
   const double own = memory->of_device.value() / (named * 1024 * 1024 * 1024), of_card = own * memory->devices;
@@ -208,7 +208,8 @@ const EmbeddedFile* machine_of_words(std::vector<std::string> words) {
   return meant;
 }
 
-/// Returns the machine of a name that is two of its names, such as `DGX Spark (GB10)`; null if there is none.
+/// Returns the machine of a name that consists of two names of the machine, such as `DGX Spark (GB10)`; null if there is
+/// none.
 const EmbeddedFile* machine_named_twice(const std::vector<std::string>& words) {
   const auto of_part = [&words](std::size_t first, std::size_t last) {
     const auto begin = words.begin();
@@ -242,7 +243,7 @@ std::vector<std::string> longer_names(std::string_view name) {
   return names;
 }
 
-/// The reason why no bundled machine has this kind of device, or which bundled device is the next of the kind; empty for all
+/// The reason why no bundled machine has this kind of device, or which bundled device of the kind is nearest; empty for all
 /// other names. A name is of a kind if one of its words is among those of a row of devices/absent.csv.
 std::string reason_of_absence(std::string_view name) {
   std::vector<std::string> words = words_of(name);
@@ -281,7 +282,7 @@ std::string known_part(std::string_view name) {
   return {};
 }
 
-/// The command that writes a file for a device of which no bundled machine is like it.
+/// The command that writes a machine file for a device that no bundled machine has.
 std::string sheet_command(const std::string& name) {
   return fmt::format(
       "ddl-oracle machines new {0} --peak bf16=312TFLOP/s --memory 80GiB --memory-bandwidth 2TB/s --links 300GB/s "

@@ -85,7 +85,7 @@ class Study {
   /// The software file with the settings that are used; empty if there is no file.
   [[nodiscard]] const SoftwareFile& software() const { return software_; }
   [[nodiscard]] const KernelTimes& kernels() const { return *kernels_; }
-  /// The assumptions. Choices that the spec leaves open have the value of the software.
+  /// The assumptions. Choices that the spec does not set have the value of the software.
   [[nodiscard]] const Assumptions& assumptions() const { return assumptions_; }
   [[nodiscard]] Precision precision() const { return precision_; }
   [[nodiscard]] Optimizer optimizer() const { return optimizer_; }
@@ -143,7 +143,8 @@ void require_precision(Precision precision, const Device& device);
 [[nodiscard]] std::string default_dataset(const Model& model);
 /// The name of the default data set of a model that no bundled data set is known to train.
 inline constexpr std::string_view unknown_dataset = "unknown";
-/// Returns the data set with this name; without a name, the default if the model may be trained on it, else an unknown one.
+/// Returns the data set with this name; without a name, the default if the model may be trained on it, else an unknown data
+/// set.
 [[nodiscard]] Dataset dataset_of(const std::string& name, const Model& model);
 /// Returns whether a model is trained on such a data set: its samples have the shape of the model's input, or both are text,
 /// or the model classifies images like these.

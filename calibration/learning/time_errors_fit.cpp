@@ -227,8 +227,8 @@ void set_measured_software(TimeErrors& errors, std::span<const ErrorRow> rows, c
   for (std::size_t i = 0; i < class_count; ++i) errors.measured_software[i].assign(names[i].begin(), names[i].end());
 }
 
-/// The share of stand-ins whose interval holds, on average over the software that ran: a software of which nothing is known
-/// is one of them.
+/// The share of stand-ins whose interval covers the run, on average over the software that ran, because an unknown software
+/// may be any of these.
 double stand_in_coverage(const TimeErrors& errors, std::span<const ErrorRow> stand_ins) {
   std::map<std::string, std::pair<int, int>> software;  // number of covered rows, and of all rows
   for (const ErrorRow& row : stand_ins) {
@@ -242,7 +242,7 @@ double stand_in_coverage(const TimeErrors& errors, std::span<const ErrorRow> sta
 }
 
 /// Sets TimeErrors::new_software to the quantiles of the shifts between the predictions with two software's settings. Each
-/// software that ran has the same weight. `without`: a software that has no part.
+/// software that ran has the same weight. `without`: a software whose rows are left out.
 void fit_new_software(TimeErrors& errors, std::span<const ErrorRow> stand_ins, const std::string& without = "") {
   std::map<std::string, double> counts;
   for (const ErrorRow& row : stand_ins) {

@@ -23,7 +23,7 @@ class TraitFit {
   /// Fits the variances to rows with all kernel data. Without such rows, all effects are zero.
   explicit TraitFit(std::span<const ErrorRow> rows);
 
-  /// Sets TimeErrors::usual_error and TimeErrors::traits to effects that the runs of `left_out` have no part in.
+  /// Sets TimeErrors::usual_error and TimeErrors::traits to effects that are fitted without the runs of `left_out`.
   void set_traits(TimeErrors& errors, const LeftOut& left_out) const;
 
  private:

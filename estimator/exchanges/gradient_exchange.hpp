@@ -77,11 +77,11 @@ struct ExchangedBytes {
   GradientWay way = GradientWay::allreduce;
   double local_steps = 1;      ///< steps between two exchanges of all ranks with replicas of a weight
   double local_fragments = 1;  ///< messages of such an exchange
-  Synchronization synchronization = Synchronization::sync;  ///< of the plan's workers
+  Synchronization synchronization = Synchronization::sync;  ///< synchronization of the plan's workers
   double servers = 1, neighbors = 2;                        ///< of each worker, if used
   bool has_backward = true;                                 ///< whether any weight of the model is trained
   bool is_once_a_step = false;                              ///< whether shards are exchanged once per step (holds_whole)
-  bool is_scattered_once = false;                           ///< the same for gradients (sums_whole)
+  bool is_scattered_once = false;                           ///< whether gradients are exchanged once per step (sums_whole)
   [[nodiscard]] double least() const { return std::min(gradient, weight); }
 };
 [[nodiscard]] ExchangedBytes exchanged_bytes(const Plan& plan, const Assumptions& assumptions);

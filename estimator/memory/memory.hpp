@@ -90,8 +90,8 @@ struct ParameterBytes {
   double weight = 4, gradient = 4, optimizer = 0;
   bool has_gradients_on_host = false;  ///< moves_gradients()
   bool is_whole = false;               ///< holds_whole()
-  double shard = 0;                    ///< of a weight in the shard that a rank holds in addition to whole weights
-  double frozen_master = 0;            ///< of a frozen weight in fp32, in addition to `weight`; `shard` has its share
+  double shard = 0;                    ///< bytes of a weight in the shard that a rank holds in addition to whole weights
+  double frozen_master = 0;            ///< bytes of a frozen weight in fp32, in addition to `weight`; `shard` has its share
 };
 [[nodiscard]] ParameterBytes parameter_bytes(Optimizer optimizer, Precision precision,
                                              MixedPrecision mixed = MixedPrecision::half_gradients);

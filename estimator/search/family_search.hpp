@@ -43,8 +43,8 @@ struct SearchCommons {
   ShardingBounds sharding_bounds;
   Leaders leaders;
   FirstPlans first;
-  std::map<const LikeChoices*, SavingChoices> saving_choices{};  ///< by a group of choices of the space
-  std::optional<RankedPlan> best{};                              ///< of all families
+  std::map<const LikeChoices*, SavingChoices> saving_choices{};  ///< keyed by a group of choices of the space
+  std::optional<RankedPlan> best{};                              ///< the best plan of all families
 };
 
 /// Estimates variants of one family's plans, mesh by mesh, and keeps the best plans.

@@ -119,7 +119,7 @@ Updates updates_of(const Job& job, const Plan& plan, const LayerCostTable& costs
     updates.fragments_share = assumptions.local_overlap * assumptions.local_fragments / assumptions.local_steps;
   std::vector<GradientGroup> exchanged;  // gradient groups of the previous stage
   const bool keeps_two_parts = order_of(plan.schedule).keeps_two_parts;
-  LayerCosts of_both;  // of the two stages of a rank
+  LayerCosts of_both;  // costs of the two stages of a rank
   for (std::size_t stage = 0; stage + 1 < firsts.size(); ++stage) {
     if (keeps_two_parts) of_both = held_costs(costs, plan, firsts, static_cast<int>(stage));
     const LayerCosts& own = keeps_two_parts ? of_both : costs.between(firsts[stage], firsts[stage + 1]);
