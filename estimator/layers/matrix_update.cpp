@@ -83,7 +83,7 @@ class Preconditioning {
   Precision precision_;
   WeightMatrices weights_;
   PreconditionerSides sides_;
-  double matrices_ = 1; ///< number on this rank
+  double matrices_ = 1;  ///< number on this rank
   double every_ = 1;     ///< steps between two decompositions
 };
 
