@@ -20,8 +20,7 @@ struct WeightMatrices {
 
 /// Returns the sides of the square matrices by which an optimizer multiplies the gradient of one weight matrix. With SOAP, a
 /// side larger than 10,000 has no such matrix [Vyas et al., arXiv 2409.11321; soap.py, max_precond_dim]. Shampoo divides
-/// weights
-/// into blocks with sides up to 8,192 [Shi et al., arXiv 2309.06497; facebookresearch/optimizers, README,
+/// weights into blocks with sides up to 8,192 [Shi et al., arXiv 2309.06497; facebookresearch/optimizers, README,
 /// max_preconditioner_dim]. `blocks`: number of equal blocks.
 struct PreconditionerSides {
   double rows = 0, columns = 0;  ///< 0: no matrix for this side

@@ -183,9 +183,8 @@ struct ContextBytes {
 [[nodiscard]] ContextBytes context_bytes(const Device& device, bool all_kernels = false);
 /// Returns the memory of the context under the assumptions of a job. If the framework's allocator takes the device's memory
 /// at the start, the context and the libraries get the remaining memory: 300 MB for the driver, and of the rest 5 %, but at
-/// least 300 MiB
-/// [TensorFlow 1.15, tensorflow/core/common_runtime/gpu/gpu_device.cc, MinSystemMemory; its limit on a V100 of 16 GB is
-/// 15,753,943,450 bytes: salesforce/ctrl, issue 43].
+/// least 300 MiB [TensorFlow 1.15, tensorflow/core/common_runtime/gpu/gpu_device.cc, MinSystemMemory; its limit on a V100 of
+/// 16 GB is 15,753,943,450 bytes: salesforce/ctrl, issue 43].
 [[nodiscard]] ContextBytes context_bytes(const Device& device, const Assumptions& assumptions);
 /// PyTorch's workspaces of cuBLAS: 4096 KiB × 2 and 16 KiB × 8, or 32 MiB for compute capability 9, 10 and 12, for each
 /// handle; the threads of forward and of autograd's backward have a handle each [PyTorch,

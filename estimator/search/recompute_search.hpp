@@ -17,11 +17,10 @@ struct RecomputedPlan {
 };
 
 /// Chooses the recomputed blocks of each stage that take the least time and give the plan the verdict `allowed` or a better
-/// one. This is a knapsack: recomputed blocks must free at least the missing memory. The pairs of time and
-/// freed memory that no other pair is better than (Pareto front) are found by dynamic programming over the kinds of blocks;
-/// the estimator checks the memory of the choice, and memory that is still missing is freed, too. Returns a plan without
-/// recomputation
-/// if it fits; nothing if the plan does not fit with all blocks recomputed.
+/// one. This is a knapsack: recomputed blocks must free at least the missing memory. The pairs of time and freed memory that
+/// no other pair is better than (Pareto front) are found by dynamic programming over the kinds of blocks; the estimator
+/// checks the memory of the choice, and memory that is still missing is freed, too. Returns a plan without recomputation if
+/// it fits; nothing if the plan does not fit with all blocks recomputed.
 [[nodiscard]] std::optional<RecomputedPlan> least_recomputation(const Estimator& estimator, const Plan& plan,
                                                                 Verdict allowed);
 
