@@ -16,10 +16,10 @@ namespace ddl {
 /// Values of another network with the name of `model` are left out.
 [[nodiscard]] Coefficients measured_as(Coefficients coefficients, const Model& model);
 
-/// Measured time divided by predicted time, on this device with the measured software: that of a measured variant of the
-/// model `like`, else the geometric mean over the models whose input is of the same kind as that of `like` (images, volumes
-/// or sequences; all models if `like` is null), with its spread. Models that were measured in another precision do not
-/// count. Empty if there is no such model.
+/// Measured time divided by predicted time, on this device with the measured software. If a variant of the model `like` was
+/// measured, this is its ratio. Otherwise it is the geometric mean, with its spread, over the models with the same kind of
+/// input as `like` (images, volumes or sequences; all models if `like` is null). Models that were measured in another
+/// precision are ignored. Empty if there is no such model.
 [[nodiscard]] std::optional<KernelScale> pooled_scale(const Machine& machine, const Coefficients& coefficients,
                                                       Precision precision, const Model* like);
 

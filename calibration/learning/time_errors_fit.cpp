@@ -337,8 +337,8 @@ SetCoverage set_coverage(const std::string& set, std::span<const ErrorRow* const
           held_of(without, rows, &ErrorRow::first_log_ratio), mean_interval(without, rows)};
 }
 
-/// The rows of each software, device, family or kind. A device that is left out has no kernels of its own, and rows of it
-/// are predicted with those of other devices.
+/// The rows of each software, device, family or kind. If a device is left out, its rows are predicted with kernels of other
+/// devices.
 std::map<std::string, std::vector<const ErrorRow*>> rows_of_groups(std::span<const ErrorRow> rows, HeldOut by) {
   std::map<std::string, std::vector<const ErrorRow*>> groups;
   for (const ErrorRow& row : rows) {

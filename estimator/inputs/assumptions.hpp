@@ -54,7 +54,7 @@ enum class CrossEntropy {
   operators,  ///< one operator after the other; keeps the log-softmax of an fp32 copy, and writes the gradients of both
   /// one fp32 copy, overwritten by softmax and gradient [Megatron-LM, megatron/core/tensor_parallel/cross_entropy.py]
   in_place,
-  /// compiled functions between the exchanges of tensor parallelism, of which the second writes a second fp32 copy
+  /// compiled functions between the exchanges of tensor parallelism; the second function writes a second fp32 copy
   /// [Megatron-LM, megatron/core/fusions/fused_cross_entropy.py]
   compiled,
   fused,  ///< one kernel each for forward and backward, as torch.compile generates; no fp32 tensor is written
@@ -332,9 +332,9 @@ struct Assumptions {
   /// Whether a stage of a pipeline keeps activations after sending them to the next stage, until the backward of their
   /// micro-batch [DeepSpeed, deepspeed/runtime/pipe/engine.py].
   bool keeps_sent = false;
-  /// Whether the engine creates more communicators than those of the axes: for all ranks, for the ranks of one replica, for
-  /// neighboring stages, and for the first and the last stage [DeepSpeed, deepspeed/runtime/pipe/engine.py, topology.py and
-  /// p2p.py].
+  /// Whether the engine creates communicators in addition to those of the axes: for all ranks, for the ranks of one replica,
+  /// for neighboring stages, and for the first and the last stage [DeepSpeed, deepspeed/runtime/pipe/engine.py, topology.py
+  /// and p2p.py].
   bool engine_groups = false;
   /// The algorithm of all gradient exchanges; unset if the user has not set it.
   std::optional<AllreduceAlgorithm> allreduce;

@@ -367,8 +367,8 @@ double blocks_between(const Model& model, int first, int last) {
   return std::max(1.0, blocks);
 }
 
-/// Returns how often the activations of all layers of a stage exist at once, where a recomputed block has those of one
-/// micro-batch while its backward runs. `in_flight`: the same without recomputation.
+/// Returns for how many micro-batches the activations of all layers of a stage exist at once. A recomputed block counts one
+/// micro-batch, while its backward runs. `in_flight`: the number without recomputation.
 double held_passes(const StageOf& stage, double in_flight) {
   if (stage.plan.recompute != Recompute::full) return in_flight;
   const Model& model = *stage.job.facts.model;

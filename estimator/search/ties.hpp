@@ -15,7 +15,7 @@ namespace ddl {
 /// The fewest tokens of a sample of a measured run with a context split (calibration/observations/published-runs.csv).
 inline constexpr std::int64_t least_measured_context = 4096;
 
-/// Returns whether a plan splits the contexts of samples that are shorter than those of all measured runs with such a split.
+/// Returns whether a plan splits contexts of samples with fewer tokens than least_measured_context.
 [[nodiscard]] bool splits_short_contexts(const ModelFacts& facts, const Plan& plan);
 
 /// Ranks simple plans before other plans that are hardly faster (SearchOptions::tie).
@@ -26,8 +26,8 @@ class Ties {
 
   /// For each place of the ranking, takes the simplest of the plans that tie with the fastest remaining plan: the plan of
   /// the family with the fewest axes, in that family's simplest variant; of families with one axis, data parallelism. Plans
-  /// that some tool starts come before others, unless they split contexts that are shorter than those of all measured runs.
-  /// `best` must be ranked.
+  /// that some tool starts come before others, unless they split short contexts (splits_short_contexts). `best` must be
+  /// ranked.
   void settle(std::vector<Estimate>& best, std::size_t places) const;
 
  private:

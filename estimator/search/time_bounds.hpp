@@ -47,7 +47,7 @@ class TimeBounds {
   /// plans with these degrees that have this placement and divide layers in this way.
   [[nodiscard]] Seconds exchanges_of_sample(Plan plan) const;
   /// Returns a lower bound for all plans that differ from `plan` only in how parameters are sharded
-  /// or offloaded. `plan` itself neither shards nor offloads parameters.
+  /// or offloaded. `plan` must not shard or offload parameters.
   [[nodiscard]] Seconds of_step(const Plan& plan) const;
 
  private:

@@ -82,8 +82,8 @@ class VariantSpace {
   void add_choices(Plan& plan, const ValuesOfRows& of_rows, const LikeChoices& pipelines, std::size_t rows,
                    ChoiceValues values, LikeChoices& choices) const;
   /// The properties of a plan that its possible choices depend on. They are the family, and the degrees that must divide
-  /// something for some choices. They are also several conditions: whether the stages divide the micro-batches, whether
-  /// there are enough micro-batches and an even number of them, the sizes of shard groups, and whether tokens can be
+  /// something for some choices. In addition, the key has several conditions: whether the stages divide the micro-batches,
+  /// whether there are enough micro-batches and an even number of them, the sizes of shard groups, and whether tokens can be
   /// split, heads exchanged, and unsplit experts distributed, and in how many ways tables can be distributed.
   using Key = std::tuple<Family, int, int, bool, std::int64_t, GroupSizes, bool, bool, bool, int>;
   [[nodiscard]] Key key_of(const Plan& plan) const;

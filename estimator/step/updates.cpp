@@ -63,8 +63,8 @@ Seconds coding_time(const Job& job, const Plan& plan, const std::vector<Gradient
       assumptions, job.facts.factored_share, exchanged_bytes(plan, assumptions).gradient, plan.mesh.replicas());
   const double steps = has_local_steps(plan, assumptions) ? assumptions.local_steps : 1;
   double bytes = exchanged * (compressed.coded / steps + mixing_bytes(assumptions, plan, steps));
-  // Each of the two copies reads and writes all gradients. ZeRO-1 sums them in the same messages, as
-  // ZeroRedundancyOptimizer does with those of DistributedDataParallel [PyTorch, zero_redundancy_optimizer.py].
+  // Each of the two copies reads and writes all gradients. ZeRO-1 sums gradients in the same messages, as
+  // ZeroRedundancyOptimizer does in the messages of DistributedDataParallel [PyTorch, zero_redundancy_optimizer.py].
   if (assumptions.copies_gradients && plan.zero_stage <= 1)
     bytes += 4 * exchanged * exchanged_bytes(plan, assumptions, job.facts).gradient / steps;
   if (bytes <= 0 || job.times_whole_layers()) return {};

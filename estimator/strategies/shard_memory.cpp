@@ -139,8 +139,9 @@ Bytes inputs_of_quantized(const ShardContext& context, const LayerShard& shard) 
   const QuantizedInputs kept = context.assumptions.quantized_inputs;
   if (kept == QuantizedInputs::none || !is_quantized(context.assumptions.base) || weights_to_convert(context, shard) <= 0)
     return {};
-  // bitsandbytes keeps the input itself, which adapters in half precision keep anyway. A tensor that two products read, as
-  // those of gate and up do, counts twice; with one, the peak of LitGPT's Llama 2 7B is predicted 7 % too low.
+  // bitsandbytes keeps the input itself, which adapters in half precision keep anyway. A tensor that two products read, such
+  // as the input of gate and up projections, counts twice. If counted once, the peak of LitGPT's Llama 2 7B is predicted 7 %
+  // too low.
   const Operation& operation = *context.operation(shard);
   const bool is_kept = operation.adapters() > 0 && !operation.drops_adapter_inputs() &&
                        context.assumptions.adapters == AdapterPrecision::half;
