@@ -9,8 +9,8 @@ namespace ddl {
 /// How nvidia-smi ends a name that it shortens.
 inline constexpr std::string_view shortened_gpu_mark = "...";
 
-/// The facts in saved outputs of the tools of `host_tools/`, one after the other, with or without the commands: of
-/// nvidia-smi (the table, -L, -q, -q -x, --format=csv, topo -m, nvlink -s) and others that list GPUs, and of lscpu, ibstat,
+/// Reads facts from saved outputs of the tools of `host_tools/`, one after the other, with or without the commands. The
+/// tools are nvidia-smi (the table, -L, -q, -q -x, --format=csv, topo -m, nvlink -s), others that list GPUs, lscpu, ibstat,
 /// ibstatus, ibv_devinfo, scontrol show node and sinfo. If the outputs list several hosts, GPUs and ports of the first host
 /// are used. Nodes are counted if they have the GPUs of this host, or else the GPUs of the first node.
 [[nodiscard]] HostFacts facts_in_outputs(std::string_view text);

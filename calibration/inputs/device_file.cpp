@@ -273,8 +273,8 @@ bool has_bundled_kernels(const Device& device) { return head_of(device) != nullp
 
 namespace {
 
-/// Returns whether a family of a device with the same multiprocessors is a better estimate than a family of other devices:
-/// of the same kernels and pass, on the same units, with elements of the same size.
+/// Returns whether a family of a device with the same multiprocessors is a better estimate than a family of other devices.
+/// This requires the same kernels and pass, the same units, and elements of the same size.
 bool stands_for(const KernelFamily& alike, const KernelFamily& other) {
   return alike.kind == other.kind && alike.pass == other.pass && alike.conditions == other.conditions &&
          (alike.precision == Precision::fp32) == (other.precision == Precision::fp32) &&

@@ -137,9 +137,9 @@ void require_precision(Precision precision, const Device& device);
 
 /// Returns whether the model's tensors are images or volumes, which may have their channels first or last in memory.
 [[nodiscard]] bool has_layout(const Model& model);
-/// Returns the default data set for a model's input: a data set with samples of the same shape;
-/// else, if the input is not a flat vector, the data set nearest in size with the same number of
-/// channels; else a common data set of about the same size.
+/// Returns the default data set for a model's input. The first choice is a data set with samples of the same shape. The
+/// second, if the input is not a flat vector, is the data set nearest in size with the same number of channels. The last is
+/// a common data set of about the same size.
 [[nodiscard]] std::string default_dataset(const Model& model);
 /// The name of the default data set of a model that no bundled data set is known to train.
 inline constexpr std::string_view unknown_dataset = "unknown";

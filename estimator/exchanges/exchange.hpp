@@ -175,9 +175,9 @@ class ExchangeTimes {
   /// A measured time, continued by the library's formulas beyond the largest measured message, and beyond the largest
   /// measured count if measurements of fewer nodes do not predict that count.
   [[nodiscard]] std::optional<Seconds> continued_time(Collective operation, Bytes message, const GroupLinks& way) const;
-  /// Makes a time that was not measured among these ranks agree with measurements of other collectives: an Allreduce takes
-  /// at most as long as a Reduce-scatter and an Allgather [Thak05], and each of these moves at most as many bytes as an
-  /// Allreduce. `start`: start-ups of the time, unless it was measured.
+  /// Limits a time that was not measured among these ranks by measurements of other collectives. An Allreduce takes at most
+  /// as long as a Reduce-scatter plus an Allgather [Thak05]. Each of these two moves at most as many bytes as an Allreduce.
+  /// `start`: start-ups of the time, unless it was measured.
   [[nodiscard]] Seconds agreeing(Seconds time, std::optional<Seconds> start, Collective operation, Bytes message,
                                  const GroupLinks& way) const;
   [[nodiscard]] Seconds by_rounds(AllreduceAlgorithm algorithm, Bytes message, const GroupLinks& way, bool staged) const;

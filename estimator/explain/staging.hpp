@@ -15,9 +15,9 @@ struct StagedData {
   std::optional<Seconds> time{};  ///< time of the copy; unset if the shared file system's bandwidth is unknown
 };
 
-/// Returns the copy of a plan: the bytes of a node over the bandwidths of a node and of its disk, the bytes of all nodes
-/// over the bandwidth of the shared file system, or their files over its rate of files, whichever takes longest. Empty if
-/// samples are not staged.
+/// Returns the copy of a plan. Its time is the longest of four times: a node's bytes at the bandwidth of the node, and at
+/// the bandwidth of its disk; all nodes' bytes at the bandwidth of the shared file system, and their files at its rate of
+/// files. Empty if samples are not staged.
 [[nodiscard]] std::optional<StagedData> staged_data(const Job& job, const Plan& plan);
 
 }  // namespace ddl

@@ -88,8 +88,8 @@ class MeasuredExchanges {
   struct MeasuredCount {
     double ranks = 2, nodes = 1;
   };
-  /// Returns the largest measured count if an exchange has more nodes (or ranks, inside a node), and if its time cannot be
-  /// extrapolated, because a curve through the smaller counts does not predict the time of the largest. Otherwise unset.
+  /// Returns the largest measured count if an exchange has more nodes (or ranks, inside a node) and cannot be extrapolated.
+  /// It cannot if a curve through the smaller counts does not predict the time of the largest count. Otherwise unset.
   [[nodiscard]] std::optional<MeasuredCount> last_count(Collective operation, Bytes message, double ranks,
                                                         double nodes) const;
 

@@ -134,10 +134,10 @@ struct ParameterCounts {
 /// over lists of tensors (`foreach`) unless they are fused [PyTorch docs, torch.optim.Adam: this takes about as much memory
 /// as the parameters]. The result is 0 if the user sets a fused update or an update tensor by tensor.
 [[nodiscard]] double update_scratch_bytes(const Plan& plan, const Assumptions& assumptions);
-/// Returns the bytes per parameter of products that exist from the start of a step until the update: an optimizer that is
-/// written in operators of a graph multiplies each moment, and weights that decay, with constants, and the executor runs
-/// these products at once because their inputs exist [Abadi et al., "TensorFlow", OSDI 2016, section 3.1; google-research/
-/// bert, optimization.py, AdamWeightDecayOptimizer.apply_gradients].
+/// Returns the bytes per parameter of products that exist from the start of a step until the update. If the optimizer
+/// consists of operators of a graph, it multiplies moments, and weights that decay, by constants. The executor runs these
+/// products at the start of a step, because their inputs exist [Abadi et al., "TensorFlow", OSDI 2016, section 3.1;
+/// google-research/ bert, optimization.py, AdamWeightDecayOptimizer.apply_gradients].
 [[nodiscard]] double early_update_bytes(const Plan& plan, const Assumptions& assumptions);
 /// Returns how many of `trained` gradients a rank copies into one tensor before the update (Assumptions::flat_gradients).
 [[nodiscard]] double flat_gradient_items(const Plan& plan, const Assumptions& assumptions, double trained);

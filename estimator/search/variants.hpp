@@ -19,8 +19,8 @@ namespace ddl {
 /// Sizes of shard groups, smallest first; zeros follow the last one.
 using GroupSizes = std::array<int, 3>;
 /// Returns the sizes of shard groups that a search tries with ZeRO-3: the devices of a node, and the data-parallel ranks
-/// inside a larger unit of the network, such as a site, if the links between such units have at most half the bandwidth of
-/// those inside.
+/// inside a larger unit of the network, such as a site. Such a unit counts if links between units have at most half the
+/// bandwidth of links inside a unit.
 [[nodiscard]] GroupSizes searched_groups(const Machine& machine, const Mesh& mesh);
 
 /// A value for each choice.

@@ -74,9 +74,10 @@ Seconds coding_time(const Job& job, const Plan& plan, const std::vector<Gradient
   return job.kernels.kernel_time(work, Pass::forward, 1, plan.precision);
 }
 
-/// Returns the time to gather the matrices that an optimizer updates as a whole, in half precision: among the ranks of a
-/// split of layers, and with ZeRO among the ranks that each update some of the matrices [Liu et al., "Muon is scalable for
-/// LLM training", arXiv 2502.16982, algorithm 1]. The matrices of other optimizers are exchanged in fp32 (matrix_update).
+/// Returns the time to gather, in half precision, the matrices that an optimizer updates as a whole. They are gathered among
+/// the ranks that split a layer and, with ZeRO, among the ranks that each update some of the matrices [Liu et al., "Muon is
+/// scalable for LLM training", arXiv 2502.16982, algorithm 1]. The matrices of other optimizers are exchanged in fp32
+/// (matrix_update).
 Seconds gathering_time(const Plan& plan, const LayerCosts& own, const ExchangeTimes& exchanges) {
   const double parameters = own[LayerCount::whole_matrices];
   if (parameters <= 0) return {};

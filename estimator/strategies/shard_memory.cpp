@@ -107,10 +107,10 @@ Bytes kept_by_operators(const ShardContext& context, const LayerShard& shard, co
   return Bytes((kept + wider) * shard.samples);
 }
 
-/// What adapters in fp32 or with dropout keep for backward in addition: each adapter its own copy of the input, in fp32, or
-/// in half precision if autocast converts it back for the product, and the result of the first product in fp32 [Hugging
-/// Face, PEFT, peft/tuners/lora/layer.py, Linear.forward, _cast_input_dtype]. The frozen base does not need the input
-/// itself.
+/// The additional memory that adapters in fp32 or with dropout keep for backward. Each adapter keeps the result of its first
+/// product in fp32, and a copy of the input: in fp32, or in half precision if autocast converts it back for the product
+/// [Hugging Face, PEFT, peft/tuners/lora/layer.py, Linear.forward, _cast_input_dtype]. The frozen base does not need the
+/// input itself.
 Bytes copies_of_adapters(const ShardContext& context, const LayerShard& shard, const Kept& local) {
   constexpr double wide = 4, half = 2;
   const Operation& operation = *context.operation(shard);
