@@ -103,7 +103,7 @@ std::vector<std::string> nearest_names(std::string_view name) {
 std::vector<std::string> names_beginning(std::string_view name) {
   std::vector<std::string> names;
   const std::string key = name_key(name);
-  // A number continues the name of a device: `l40` is not `l40s-cluster`.
+  // A name that ends in a digit names a device, and longer names are other devices: `l40` is not `l40s-cluster`.
   if (key.size() < shortest_beginning || is_digit(key.back())) return names;
   for (const EmbeddedFile& file : machine_files()) {
     if (name_key(file.name).starts_with(key)) names.emplace_back(file.name);

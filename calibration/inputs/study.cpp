@@ -451,7 +451,7 @@ Study::Study(StudySpec spec, StudyInputs inputs)
     std::vector<std::string> notes;  // these are notes that `calibrate` has already printed
     machine_ = with_fitted_links(std::move(machine_), coefficients_.exchanges, notes);
   }
-  // Times of other models and precisions are used only if this one was never measured, and only for the software that ran
+  // Times of other models and precisions are used only if this model was never measured, and only for the software that ran
   // them.
   std::optional<KernelScale> scale;
   if (of_this_software && !measured_scale(facts_, machine_.device, coefficients_, precision_)) {

@@ -82,7 +82,8 @@ ExchangedBytes exchanged_bytes(const Plan& plan, const Assumptions& assumptions,
   }
   const double frozen = facts.parameters - facts.trained_parameters;
   if (!assumptions.base || frozen <= 0) return each;
-  // Other frozen weights, such as embeddings and norms, are in half precision, or without mixed precision in the plan's.
+  // Other frozen weights, such as embeddings and norms, are in half precision if precision is mixed, else in the plan's
+  // precision.
   const double other = is_mixed(plan.precision) ? 2 : item_bytes(plan.precision);
   each.frozen =
       (base_item_bytes(*assumptions.base) * facts.base_parameters + other * (frozen - facts.base_parameters)) / frozen;

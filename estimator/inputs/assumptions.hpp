@@ -170,7 +170,7 @@ inline constexpr EnumNames<NarrowWeights> narrow_weights_names{"copies", "primar
 enum class BaseWeights {
   half,        ///< half precision
   nf4,         ///< 4 bits, and a scale of 4 bytes for 64 weights
-  nf4_double,  ///< the same, with scales of 8 bits, and a scale of 4 bytes for 256 of these: double quantization
+  nf4_double,  ///< nf4 with scales of 8 bits, and a scale of 4 bytes for 256 scales: double quantization
   int8,        ///< 8 bits, and a scale for each row [Dettmers et al., "LLM.int8()", NeurIPS 2022]
   fp8,         ///< 8 bits
   mxfp4,       ///< 4 bits, and a scale of 8 bits for 32 weights

@@ -45,8 +45,8 @@ struct TraitErrors {
 /// Errors of predicted times, fitted to measured runs. docs/formulas.md, "How sure a time is", has the formulas.
 struct TimeErrors {
   EnumArray<ErrorSource, ErrorWidth> sources{};  ///< widths for fitted times and for times from the datasheet
-  /// Factors on the widths of kernels and of exchanges, for each basis of a time. Less reliable
-  /// bases have no smaller factors.
+  /// Factors on the widths of kernels and of exchanges, for each basis of a time. A less reliable basis has an equal or
+  /// larger factor.
   EnumArray<TimeBasis, ErrorWidth> kernel_bases{}, exchange_bases{};
   EnumArray<ModelClass, ErrorWidth> classes{};  ///< errors of single publications that no source explains
   double usual_error = 0;                       ///< mean of ln(measured / predicted) over publications

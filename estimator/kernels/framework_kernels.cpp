@@ -73,18 +73,18 @@ std::span<const double> mean_square_operators(Pass pass, bool is_mixed) {
   return pass == Pass::forward ? std::span<const double>(forward) : data;
 }
 
-/// The same for rotary positions: the negative half, the concatenation, two products and a sum. Backward pads the gradient
-/// of each half with zeros.
+/// Returns these elements for rotary positions: the negative half, the concatenation, two products and a sum. Backward pads
+/// the gradient of each half with zeros.
 std::span<const double> rotary_operators(Pass pass) {
   static constexpr std::array forward{1.0, 2.0, 2.0, 2.0, 3.0};
   static constexpr std::array data{2.0, 2.0, 1.0, 1.0, 1.0, 1.0, 1.0, 3.0, 3.0};
   return pass == Pass::forward ? std::span<const double>(forward) : data;
 }
 
-/// The same for a layer norm of TensorFlow 1. Forward: mean, squared difference, its mean, inv = rsqrt·scale, x·inv,
-/// mean·inv, shift - mean·inv, and the sum. Backward-data has the gradients of both factors of each product (those of the
-/// small ones are sums), of the mean and of the variance, and the sums of the four gradients of x. Backward-weight sums the
-/// gradients of shift and, after a product, of scale.
+/// Returns these elements for a layer norm of TensorFlow 1. Forward: mean, squared difference, its mean, inv = rsqrt·scale,
+/// x·inv, mean·inv, shift - mean·inv, and the sum. Backward-data has the gradients of both factors of each product (those of
+/// the small ones are sums), of the mean and of the variance, and the sums of the four gradients of x. Backward-weight sums
+/// the gradients of shift and, after a product, of scale.
 std::span<const double> layer_norm_operators(Pass pass) {
   static constexpr std::array forward{1.0, 2.0, 1.0, 1.0, 3.0, 2.0, 2.0, 3.0};
   static constexpr std::array data{3.0, 3.0, 2.0, 3.0, 1.0, 2.0, 3.0, 2.0, 1.0, 1.0, 2.0, 2.0, 2.0, 3.0, 1.0, 2.0, 4.0};
@@ -138,7 +138,7 @@ double block_sum_time(NormSums sums, const Work& work, double bytes, const Devic
   // results/benchmark-train-amp-nchw-pt110-cu113-rtx3090.csv and -pt111-); ResNets take as long.
   constexpr double block_channels = 32, bytes_per_cycle = 17, old_bytes_per_cycle = 3.5;
   if (sums == NormSums::device || work.summed_channels <= 0 || peaks.multiprocessors <= 0) return 0;
-  // The last block to finish has as many channels as any.
+  // The time is that of a block with all of its 32 channels.
   const double blocks = std::clamp(work.summed_channels / block_channels, 1.0, std::max(1.0, peaks.multiprocessors));
   const double rate = sums == NormSums::blocks ? bytes_per_cycle : old_bytes_per_cycle;
   return bytes / (blocks * rate * peaks.cycle_rate / peaks.multiprocessors);

@@ -153,7 +153,8 @@ ParameterBytes parameter_bytes(const ModelFacts& facts, const Plan& plan, const 
   if (bytes.is_whole && assumptions.gradient_sums == GradientSums::full) bytes.gradient = wide_sum;
   const double frozen = facts.parameters - facts.trained_parameters;
   if (assumptions.base && facts.parameters > 0) {
-    // Other frozen weights, such as embeddings and norms, are in half precision, or without mixed precision in the plan's.
+    // Other frozen weights, such as embeddings and norms, are in half precision if precision is mixed, else in the plan's
+    // precision.
     const double other = is_mixed(plan.precision) ? 2 : item_bytes(plan.precision);
     const double base =
         base_item_bytes(*assumptions.base) * facts.base_parameters + other * (frozen - facts.base_parameters);

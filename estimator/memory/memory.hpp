@@ -88,8 +88,8 @@ struct MemoryBreakdown {
 /// master copy, which is part of the optimizer's state (16 bytes in total with Adam, [Kort22]).
 struct ParameterBytes {
   double weight = 4, gradient = 4, optimizer = 0;
-  bool has_gradients_on_host = false;  ///< moves_gradients()
-  bool is_whole = false;               ///< holds_whole()
+  bool has_gradients_on_host = false;  ///< result of moves_gradients()
+  bool is_whole = false;               ///< result of holds_whole()
   double shard = 0;                    ///< bytes of a weight in the shard that a rank holds in addition to whole weights
   double frozen_master = 0;            ///< bytes of a frozen weight in fp32, in addition to `weight`; `shard` has its share
 };

@@ -127,7 +127,7 @@ class StageBlocks {
   };
 
   /// Returns the labels that no other label is better than, by increasing time. If there are very many, labels that free
-  /// nearly equal memory are reduced to one; the gap of the choice includes what that may cost.
+  /// nearly equal memory are reduced to one; the gap of the choice includes the time that this may cost.
   static std::vector<Label> front_of(std::vector<Label> labels, double bytes) {
     constexpr double most_labels = 4096;
     std::stable_sort(labels.begin(), labels.end(), [](const Label& a, const Label& b) {

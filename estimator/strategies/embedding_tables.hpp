@@ -15,8 +15,7 @@ struct TableLoads {
   double rows = 1;     ///< elements of rows that the lookups of a step read
   double vectors = 1;  ///< elements of vectors that the rank sends
 };
-/// How often lookups read the rows of a table: row i in order of frequency in proportion to i^−exponent, a Zipf
-/// distribution.
+/// How often lookups read the rows of a table. The i-th most frequent row is read in proportion to i^−exponent (Zipf's law).
 struct RowFrequency {
   double rows = 0, exponent = 0;
   /// Returns the share of lookups that read the most frequent rows.

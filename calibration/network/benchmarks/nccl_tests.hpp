@@ -35,7 +35,7 @@ struct NcclRow {
 struct NcclRank {
   int rank = 0, group = 0;
   std::string host{}, device{};
-  std::string index{}, bus{};  ///< of the device on its host: `0` and `0000:35:00`, or `0x35` in older versions
+  std::string index{}, bus{};  ///< number and bus address of the device: `0` and `0000:35:00`, or `0x35` in older versions
 };
 
 /// One table of results.
