@@ -24,7 +24,7 @@ struct NcclTime {
 };
 
 struct NcclRow {
-  double size = 0;        ///< bytes of the larger of the two buffers: all parts
+  double size = 0;        ///< bytes of the larger of the two buffers: the full vector
   double count = 0;       ///< elements in the send buffer of one rank
   double type_bytes = 0;  ///< bytes of an element; 0: unknown
   std::vector<NcclTime> times{};
