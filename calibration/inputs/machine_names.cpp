@@ -127,7 +127,7 @@ struct CardMemory {
   double devices = 1;
 };
 
-/// The memory of a bundled machine's device, of its own file or of the file that this one extends.
+/// The memory of a bundled machine's device, from its own file or from the file that it extends.
 std::optional<CardMemory> memory_of(const EmbeddedFile& file) {
   constexpr std::string_view memory_key = "\n  memory: {value: ", extends_key = "\nextends: ";
   constexpr std::string_view devices_key = "\n  devices_per_card: ";
@@ -194,7 +194,8 @@ std::string shell_name(const std::string& name) {
   return is_plain ? name : "NAME";
 }
 
-/// Returns the machine that a name means by its words in any order, such as `RTX 6000 Pro`; null if several do, or none.
+/// Returns the machine that a name means by its words in any order, such as `RTX 6000 Pro`; null if no machine matches, or
+/// several do.
 const EmbeddedFile* machine_of_words(std::vector<std::string> words) {
   std::sort(words.begin(), words.end());
   const EmbeddedFile* meant = nullptr;

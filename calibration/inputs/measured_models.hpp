@@ -12,8 +12,8 @@ namespace ddl {
 /// Returns whether two models have the same layers: operations, inputs, shapes, weights and work. Names do not matter.
 [[nodiscard]] bool is_same_network(const Model& a, const Model& b);
 
-/// Returns the coefficients with the values of the measured network that is the same as `model` under the name of `model`.
-/// Values of another network with the name of `model` are left out.
+/// Returns the coefficients in which the measured network that equals `model` has the name of `model`. Values of another
+/// network with this name are left out.
 [[nodiscard]] Coefficients measured_as(Coefficients coefficients, const Model& model);
 
 /// Measured time divided by predicted time, on this device with the measured software. If a variant of the model `like` was

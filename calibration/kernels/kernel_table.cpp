@@ -305,7 +305,8 @@ void add_problem(const std::string& line, const std::string& origin, KernelSampl
   }
 }
 
-/// Whether a row times one kernel again and again: products in layouts of training, and the attention of Transformer Engine.
+/// Whether a row times a kernel that runs repeatedly: products in layouts of training, and the attention of Transformer
+/// Engine.
 bool is_repeated(const Rows& row) {
   return is_training_product(row.optional_text("layout_or_op")) || row.optional_text("kernel").starts_with("te");
 }

@@ -357,8 +357,9 @@ struct LeftOutGroup {
   TimeErrors errors;
 };
 
-/// Fits TimeErrors::new_foreign_device to `groups`, and sets it in their errors, too. Intervals then cover nine of ten runs
-/// on devices of TimeErrors::makers of which all runs of the kind are left out; each group has the same weight.
+/// Fits TimeErrors::new_foreign_device to `groups`, and also sets it in the errors of each group. Intervals then cover nine
+/// of ten runs on devices of TimeErrors::makers if all runs of the kind on the device are left out. Each group has the same
+/// weight.
 void fit_foreign_devices(TimeErrorsFile& file, std::vector<LeftOutGroup>& groups) {
   std::vector<std::pair<LeftOutGroup*, std::vector<const ErrorRow*>>> foreign;
   for (LeftOutGroup& group : groups) {

@@ -174,7 +174,8 @@ void exchange_rarely(double steps, GradientExchange& exchange) {
 }
 
 /// The exchange of one worker that waits for no barrier. With parameter servers, it pushes gradients and pulls weights,
-/// which do not overlap with its kernels. With neighbors, it sends its weights to one after the other while it computes.
+/// which do not overlap with its kernels. With neighbors, it sends its weights to one neighbor after the other while it
+/// computes.
 void add_worker_exchange(const ExchangeTimes& exchanges, const GradientGroup& group, const ExchangedBytes& each,
                          double workers, bool with_startups, GradientExchange& exchange) {
   const SharedLink shared = exchanges.neighbour_link(group.axes, Purpose::gradient);

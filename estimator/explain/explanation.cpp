@@ -351,7 +351,7 @@ class Explainer {
     return job_.coefficients.exchanges.empty() ? Provenance::roofline : Provenance::curve;
   }
 
-  /// Returns whether most of the gradients' time is the fitted time of weights that no split divides, and not of a link.
+  /// Returns whether most of the gradients' time is the fitted time of unsplit weights, and not the time of a link.
   [[nodiscard]] bool is_mostly_fitted(Seconds gradients) const {
     return costs_.learned()[Coefficient::unsharded_weight_sync] > 0 &&
            plan_.mesh[Axis::filter] * plan_.mesh[Axis::channel] * plan_.mesh[Axis::spatial] > 1 &&

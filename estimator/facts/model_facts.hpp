@@ -160,7 +160,8 @@ struct ModelFacts {
   /// The rule: the last attention is causal. Encoders have no causal attention, and a decoder after an encoder ends with
   /// cross-attention. Models without attention are assumed to convert.
   bool widens_logits = true;
-  std::string kind, family;               ///< network_kind(); the family, or the name of a bundled model without one
+  std::string kind, family;               ///< result of network_kind(); the family, or the name of a bundled model without a
+                                          ///< family
   std::vector<RecomputeModules> modules;  ///< for each layer, the modules that the layer belongs to (module_layers)
   RecomputeModules has_modules;           ///< the modules that any layer belongs to
   /// Whether selective recomputation of products recomputes the layer. Recomputation of products

@@ -143,7 +143,7 @@ enum class AttentionInputs {
   /// keys and values in a copy for each head of queries [Hugging Face, transformers, models/llama/modeling_llama.py,
   /// repeat_kv; pytorch/torchtitan, models/llama3/model.py, repeat_kv; pytorch/torchtune, modules/attention.py, expand]
   repeated,
-  /// with rotary positions, values as a part of the joined result of one matrix, which therefore stays with queries and keys
+  /// with rotary positions, values are a part of one matrix's joined result, so this result is kept, with queries and keys
   /// before their rotation [Lightning-AI/litgpt, litgpt/model.py, CausalSelfAttention; transformers, models/gpt_neox]
   joined,
 };
@@ -350,8 +350,8 @@ struct Assumptions {
   /// [FBGEMM, "Table batched embedding", fbgemm_gpu/split_table_batched_embeddings_ops_training.py; HugeCTR,
   /// HybridSparseEmbedding].
   bool batched_lookups = false;
-  /// Whether the exchanges of tables overlap with the layers before the tables' readers that read no table: HugeCTR has a
-  /// stream of its own for them [NVIDIA, HugeCTR, pybind/model_pipeline, `train_intra_iteration_overlap`].
+  /// Whether the exchanges of tables overlap with layers that precede the tables' readers and read no table: HugeCTR has a
+  /// separate stream for these exchanges [NVIDIA, HugeCTR, pybind/model_pipeline, `train_intra_iteration_overlap`].
   bool overlaps_table_exchanges = false;
   /// The share of lookups that read the most frequent hundredth of a table's rows, which are as frequent as a Zipf
   /// distribution says; 0: all rows are equally frequent.

@@ -12,10 +12,10 @@ namespace ddl {
 /// The share of all runs whose measured time should lie in the interval of the predicted time.
 inline constexpr double interval_level = 0.9;
 
-/// The name of the error of the factor that kernels take from other networks, among WidthShare::name.
+/// In WidthShare::name, the error of the factor on kernels that comes from other networks.
 inline constexpr std::string_view pooled_factor_name = "factor_of_other_networks";
 
-/// The name of the usual error of similar runs, among WidthShare::name.
+/// In WidthShare::name, the usual error of similar runs.
 inline constexpr std::string_view usual_error_name = "usual error of such runs";
 
 /// Error of a predicted time in each direction, as the logarithm of a factor. In 95 % of runs, the error is smaller.
@@ -71,7 +71,7 @@ struct TimeErrors {
 struct TraitDoubt {
   double mean = 0, variance = 0;
 };
-/// A software without measured runs has no doubt of its own here: TimeErrors::new_software includes it.
+/// Software without measured runs adds no variance here, because TimeErrors::new_software includes it.
 [[nodiscard]] TraitDoubt trait_doubt(const TimeErrors& errors, const TimeSensitivity& time);
 
 /// Whether runs of the time's model class were measured with its software.

@@ -28,7 +28,7 @@ double window_of(const Work& work, Pass pass) {
   return channels > 0 ? work.k / channels : unknown;
 }
 
-/// Returns the least multiplications of a convolution as a fraction of those that its FLOPs count.
+/// Returns the least number of multiplications of a convolution, divided by the number that its FLOPs count.
 double least_multiplied(const Work& work, Pass pass) {
   constexpr double one_position = 1.01;
   if (work.square3_rows > 0) return fewest_of_tiles;

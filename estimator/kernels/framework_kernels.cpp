@@ -17,9 +17,9 @@ constexpr double flash1_to_flash2 = 1.8, flash2_to_flash3_forward = 1.55, cudnn_
 // Shah et al., FlashAttention-3, 2024, section 4.1: 1.5 to 1.75.
 constexpr double flash2_to_flash3_backward = 1.6;
 // Zadouri et al., FlashAttention-4, 2026, abstract: up to 1.3 times as fast as cuDNN 9.13, which the files of compute
-// capability 10 describe. `cudnn` is that version there, as in the runs of NeMo. Backward of two samples of 8,192 tokens and
-// 32 heads of 128 takes 2.3 ms (whitecircle/halo, agent-docs/optimization/flash-attention.md), and 2.85 ms by the file of
-// B200.
+// capability 10 describe. On compute capability 10, `cudnn` means this version, as in the runs of NeMo. Backward of two
+// samples of 8,192 tokens and 32 heads of 128 takes 2.3 ms (whitecircle/halo, agent-docs/optimization/flash-attention.md),
+// and 2.85 ms by the file of B200.
 constexpr double cudnn_to_flash4_forward = 1.3, cudnn_to_flash4_backward = 1.25;
 
 // The only fused kernel of attention in fp32, which PyTorch also runs if tf32 is allowed, is the memory-efficient one. From

@@ -224,7 +224,7 @@ class LayerCostTable {
   [[nodiscard]] const LayerCosts& total() const { return total_; }
   [[nodiscard]] const LayerCosts& at(int layer) const;
   /// Returns the time of the exchanges of a layer for one micro-batch, without gradients and without overlap, if its tensors
-  /// have these borders. Null: the tensors have none.
+  /// have these borders. Null: no borders.
   [[nodiscard]] Seconds exchange_time_with(int layer, const Borders* borders) const;
   /// Returns the memory requests of a layer.
   [[nodiscard]] const LayerMemory& memory(int layer) const { return memory_[static_cast<std::size_t>(kind(layer))]; }

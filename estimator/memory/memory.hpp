@@ -156,8 +156,8 @@ struct Communicator {
   Among among = Among::axis;
   Bytes bytes{};  ///< buffers of the communicator on each rank
 };
-/// The engine's own groups of ranks: none, groups without tied weights, or also groups of stages
-/// that hold copies of the same weights.
+/// The groups of ranks that the engine creates: none, the usual groups, or also groups of stages with copies of tied
+/// weights.
 enum class EngineGroups { none, untied, tied };
 [[nodiscard]] EngineGroups engine_groups_of(const Job& job);
 /// Returns the communicators of a plan on its first stage: one for each axis with a degree above

@@ -72,7 +72,7 @@ Bytes most_gathered(const StageOf& stage) {
   const ModelFacts& facts = stage.job.facts;
   const double ranks = plan.zero_stage >= 3 ? plan.shards() : 1.0;
   const bool streams = streams_weights(plan);
-  // On one device, FSDP converts the weights of the units that others would gather.
+  // On one device, FSDP converts the weights of each unit instead of gathering them.
   const bool converts = assumptions.gathers_units && plan.mesh.devices() == 1 && is_mixed(plan.precision) &&
                         assumptions.mixed_precision == MixedPrecision::half_gradients && !assumptions.base;
   if (!streams && !converts && (ranks <= 1 || !plan.reshard || holds_whole(plan, assumptions))) return {};

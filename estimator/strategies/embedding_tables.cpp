@@ -37,9 +37,9 @@ int least_columns(const std::vector<LookupTable>& tables) {
   return least == tables.end() ? 0 : static_cast<int>(least->columns);
 }
 
-/// Returns the number of ranks that hold parts of one table. With more ranks than columns, equal groups of ranks hold whole
-/// tables each, and the ranks of a group hold columns of them [TorchRec, ShardingType.COLUMN_WISE: shards of a table are
-/// placed on some of the ranks].
+/// Returns the number of ranks that hold parts of one table. With more ranks than columns, each group of ranks holds whole
+/// tables, and each rank of the group holds columns of these tables [TorchRec, ShardingType.COLUMN_WISE: shards of a table
+/// are placed on some of the ranks].
 int ranks_of_a_table(const std::vector<LookupTable>& tables, Tables way, int ranks) {
   if (way == Tables::rows) return ranks;
   if (way != Tables::columns) return 1;

@@ -22,8 +22,8 @@ struct RowFrequency {
   [[nodiscard]] double share_of(double most_frequent) const;
   /// Returns the number of rows that this number of lookups reads `times` or more times on average.
   [[nodiscard]] double rows_read(double lookups, double times) const;
-  /// Returns the number of different rows that lookups read: all rows that are read at least once on average, and a row for
-  /// each lookup of the others.
+  /// Returns the number of different rows that lookups read: all rows that are read at least once on average, and one row
+  /// for each lookup of other rows.
   [[nodiscard]] double different_rows(double lookups) const;
 };
 /// Returns the exponent with which `frequent_lookups` is the share of lookups that read the most frequent hundredth of the

@@ -92,7 +92,8 @@ Move move_of(const TensorParts& from, const TensorParts& to, double ranks) {
   return {divides(to, from) ? Collective::allgather : Collective::all_to_all, lacking / (1 - 1 / ranks)};
 }
 
-/// Returns the axes of this mesh among whose ranks a part is divided that both meshes have in common.
+/// Returns the axes of this mesh whose ranks must exchange data. Together, these ranks hold the same data as some ranks of
+/// the other mesh.
 Family moving_axes(const Mesh& mesh, const TensorParts& here, const TensorParts& there) {
   Family axes = weight_axes_of(mesh);
   const int samples = std::gcd(here.samples, there.samples), positions = std::gcd(here.positions, there.positions);
@@ -203,7 +204,7 @@ void lay_out_anew(const ShardContext& context, const Borders& borders, LayerShar
     const double moving_ranks = ranks_of(mesh, moving);
     const auto add = [&](const Move& move, Phase phase) {
       if (!move.operation) return;
-      // An exchange has elements per sample of this rank, which has one of `here.samples` parts of the samples.
+      // The elements of an exchange are per sample of this rank, which has 1 / `here.samples` of the samples.
       shard.exchanges.push_back(
           {*move.operation, whole * move.share * here.samples, moving, phase, Purpose::layer, 1, Subject::other});
     };

@@ -89,10 +89,10 @@ Bytes copies_for_backward(const ShardContext& context, const LayerShard& shard) 
   return {};
 }
 
-/// What a layer keeps for backward in addition if it runs operator by operator: inputs and outputs of its operators
-/// [PyTorch, tools/autograd/derivatives.yaml]. A root-mean-square norm keeps the normalized input, to train its weight. In
-/// half precision, it keeps its input in fp32 in place of half precision [Hugging Face, transformers, modeling_llama.py,
-/// LlamaRMSNorm].
+/// The additional memory that a layer keeps for backward if it runs operator by operator: inputs and outputs of its
+/// operators [PyTorch, tools/autograd/derivatives.yaml]. A root-mean-square norm keeps the normalized input, to train its
+/// weight. In half precision, it keeps its input in fp32 in place of half precision [Hugging Face, transformers,
+/// modeling_llama.py, LlamaRMSNorm].
 Bytes kept_by_operators(const ShardContext& context, const LayerShard& shard, const Kept& local) {
   const bool by_operators = context.assumptions.composites != CompositeKernels::fused &&
                             !fuses_elementwise(context.assumptions.fusing, is_mixed(context.plan.precision)) &&
