@@ -81,7 +81,7 @@ double waiting_for_repair(double in_repair, int spares) {
 }
 
 Bytes checkpoint_bytes(const Job& job, const Plan& plan) {
-  // Checkpoints have no copies in formats of kernels, so a mixed precision saves weights of 2 bytes.
+  // Checkpoints do not contain low-precision copies for kernels. With mixed precision, weights of 2 bytes are saved.
   const Precision saved = is_mixed(plan.precision) ? Precision::bf16 : plan.precision;
   const double weight = parameter_bytes(plan.optimizer, saved, job.assumptions.mixed_precision).weight;
   // Checkpoints do not contain messages that workers without a barrier have in flight.

@@ -33,10 +33,10 @@ constexpr double memory_efficient_to_flash2 = 1.4;
 // 185 with FlashAttention-2 [figures of Dao-AILab/flash-attention, as above].
 constexpr double half_efficient_to_flash2_forward = 2.1, half_efficient_to_flash2_backward = 2.4;
 
-/// Returns the kernels that run on a device where `asked` are asked for. PyTorch runs cuDNN's on compute capability 10
-/// [PyTorch, aten/src/ATen/native/transformers/cuda/sdp_utils.cpp, check_prefer_cudnn_attention]; there, they are within 3 %
-/// of FlashAttention-4 [whitecircle/halo, as above]. FlashAttention-3 is for Hopper, and FlashAttention-4 is as fast on
-/// Hopper.
+/// Returns the kernels that run on a device if the user asks for `asked`. PyTorch runs cuDNN's kernels on compute capability
+/// 10 [PyTorch, aten/src/ATen/native/transformers/cuda/sdp_utils.cpp, check_prefer_cudnn_attention]; there, cuDNN's kernels
+/// are within 3 % of FlashAttention-4 [whitecircle/halo, as above]. FlashAttention-3 is for Hopper, and FlashAttention-4 is
+/// as fast on Hopper.
 AttentionKernels kernels_on(double capability, AttentionKernels asked) {
   const bool is_hopper = capability >= 9 && capability < 10, is_blackwell = capability >= 10 && capability < 11;
   if (asked == AttentionKernels::sdpa) return is_blackwell ? AttentionKernels::flash4 : AttentionKernels::flash2;

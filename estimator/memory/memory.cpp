@@ -92,8 +92,7 @@ void change_state(const ModelFacts& facts, const Plan& plan, const Assumptions& 
   if (plan.optimizer == Optimizer::adafactor) bytes.optimizer += wide * facts.factored_share;
   if (plan.optimizer == Optimizer::kfac) bytes.optimizer += wide * facts.kfac_items;
   if (plan.optimizer == Optimizer::soap) bytes.optimizer += wide * facts.soap_items;
-  // Replicas divide Shampoo's state among each other [Shi et al., arXiv 2309.06497, abstract]; ZeRO does so for all
-  // state.
+  // Replicas divide Shampoo's state among each other [Shi et al., arXiv 2309.06497, abstract]; ZeRO shards all state.
   if (plan.optimizer == Optimizer::shampoo)
     bytes.optimizer += wide * facts.shampoo_items / (plan.zero_stage > 0 ? 1 : plan.mesh.replicas());
   if (plan.optimizer == Optimizer::rowwise_adagrad) bytes.optimizer += wide * facts.rowwise_share;
