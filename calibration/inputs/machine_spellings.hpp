@@ -19,7 +19,7 @@ void remove_count(std::vector<std::string>& words);
 
 struct Spellings {
   std::vector<std::string> names;  ///< the most exact one first
-  std::vector<std::string> words;  ///< of the name without words of vendors, sockets and kinds of memory
+  std::vector<std::string> words;  ///< words of the name, without words of vendors, sockets and kinds of memory
 };
 
 /// Returns shorter spellings of a name. They lack the number of devices, words for vendors, sockets and kinds of memory, and

@@ -117,7 +117,7 @@ Work with_sum(Work work, std::string_view operation, const Rows& row) {
 /// time of 8 to 10 bytes at the bandwidth of elementwise kernels. With 6 bytes, products that were left out of fits are
 /// predicted best (3 bytes, and 9, are worse): one kernel reads 2 bytes of an element, and one reads 2 and writes 1.
 constexpr std::string_view quantises = "aic-trtllm";
-constexpr double quantised_items = 3;  ///< of 2 bytes
+constexpr double quantised_items = 3;  ///< items of 2 bytes
 
 Kernels read_product(const Rows& row) {
   const std::string& operation = row.text("layout_or_op");

@@ -78,7 +78,7 @@ struct ExchangedBytes {
   double local_steps = 1;      ///< steps between two exchanges of all ranks with replicas of a weight
   double local_fragments = 1;  ///< messages of such an exchange
   Synchronization synchronization = Synchronization::sync;  ///< synchronization of the plan's workers
-  double servers = 1, neighbors = 2;                        ///< of each worker, if used
+  double servers = 1, neighbors = 2;                        ///< parameter servers; neighbors of a worker
   bool has_backward = true;                                 ///< whether any weight of the model is trained
   bool is_once_a_step = false;                              ///< whether shards are exchanged once per step (holds_whole)
   bool is_scattered_once = false;                           ///< whether gradients are exchanged once per step (sums_whole)

@@ -90,7 +90,7 @@ struct LayerCosts {
   EnumArray<LayerBytes, Bytes> bytes;
   /// For each gradient group of the table, the number of parameters whose gradients are summed along the group's axes.
   std::array<double, most_gradient_groups> gradient_parameters{};
-  std::array<double, most_gradient_groups> frozen_parameters{};  ///< by group: number of parameters without gradients
+  std::array<double, most_gradient_groups> frozen_parameters{};  ///< for each group, number of parameters without gradients
 
   [[nodiscard]] Seconds& operator[](LayerTime row) { return times[row]; }
   [[nodiscard]] Seconds operator[](LayerTime row) const { return times[row]; }
@@ -170,8 +170,8 @@ struct LayerKinds {
   std::vector<LayerRange> outside;           ///< runs of layers outside of blocks
   /// The layouts of a plan with segments; empty if all layers have one layout.
   std::vector<LayoutOfMesh> layouts{};
-  std::vector<std::size_t> layout{};  ///< by kind: its layout; empty if all layers have one layout
-  std::vector<Borders> borders{};     ///< by kind: its tensors between layouts; empty if all layers have one layout
+  std::vector<std::size_t> layout{};  ///< layout of each kind; empty if all layers have one layout
+  std::vector<Borders> borders{};     ///< tensors of each kind between layouts; empty if all layers have one layout
 
   [[nodiscard]] std::size_t layout_of(std::size_t kind_number) const { return layout.empty() ? 0 : layout[kind_number]; }
 };

@@ -40,8 +40,8 @@ class Degrees {
   std::int64_t devices_;
   int spatial_rank_;
   bool square_;
-  std::array<bool, families> is_searched_{};  ///< by family
-  std::array<bool, families> leads_{};        ///< by a set of axes: whether a searched family has all of them
+  std::array<bool, families> is_searched_{};  ///< for each family, whether it is searched
+  std::array<bool, families> leads_{};        ///< for each set of axes, whether a searched family has all of them
   std::unordered_map<std::int64_t, std::vector<std::int64_t>> divisors_;  ///< keyed by the divisors of the number of devices
 };
 

@@ -334,8 +334,8 @@ class LayerAssignment {
   std::vector<LayerUnit> units_;
   std::vector<std::size_t> tied_;  ///< sorted: the units that share weights with other units
   std::vector<State> states_;
-  std::vector<std::vector<bool>> possible_;             ///< by state and unit
-  std::vector<std::vector<double>> link_times_;         ///< by link, and by the states of its units
+  std::vector<std::vector<bool>> possible_;             ///< for each state and unit, whether the state is possible
+  std::vector<std::vector<double>> link_times_;         ///< for each link, and each pair of states of its units
   std::vector<std::vector<double>> joined_link_times_;  ///< as link_times_, but infinite between branches of different
                                                         ///< states
   std::map<std::tuple<std::size_t, std::size_t, int, int, std::size_t, bool>, double> changes_;

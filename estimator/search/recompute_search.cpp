@@ -152,7 +152,7 @@ class StageBlocks {
         .value();
   }
 
-  std::vector<BlockKind> kinds_;  ///< by increasing time for a byte
+  std::vector<BlockKind> kinds_;  ///< in order of increasing time per byte
 };
 
 /// Chooses recomputed blocks for all stages of a plan.
@@ -261,7 +261,7 @@ class RecomputeSearch {
   int stages_;
   std::vector<StageBlocks> blocks_;
   std::vector<Chosen> chosen_;
-  std::vector<double> bounds_;  ///< by stage: a lower bound of the time of its recomputed blocks
+  std::vector<double> bounds_;  ///< for each stage, a lower bound of the time of its recomputed blocks
 };
 
 bool has_blocks(const Model& model) {

@@ -132,7 +132,7 @@ class NcclTextReader {
     }
     if (has_word(comment, "nThread") && has_word(comment, "maxBytes")) {
       start_run();
-      run_.ranks.clear();  // of a run that ended before its table
+      run_.ranks.clear();  // ranks of a run that ended before its table
       read_sweep(comment);
       return;
     }
