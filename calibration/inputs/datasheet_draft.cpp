@@ -80,7 +80,7 @@ class SheetDrafter {
   }
 
   SourcedNumber of_user(std::string key, std::string value) { return {std::move(key), std::move(value), given, "given"}; }
-  /// A number that the user did not give, with the reason of its value. The user is told.
+  /// A default for a number that the user did not give. Its reason is printed for the user.
   SourcedNumber by_default(const std::string& what, std::string key, std::string value, const std::string& reason,
                            std::string source_key) {
     findings_.push_back(fmt::format("{}: {}, assumed: {}.", what, value, reason));

@@ -16,11 +16,11 @@ namespace ddl {
 struct DeviceSheet {
   std::string name;                                   ///< name of the new machine
   std::string gpu;                                    ///< a bundled machine with the GPU; empty: the sheet describes the GPU
-  std::vector<std::pair<Precision, FlopRate>> peaks;  ///< without sparsity
-  std::optional<Bytes> memory{};                      ///< of a GPU
-  std::optional<Bandwidth> memory_bandwidth{};        ///< of a GPU
-  std::optional<Bandwidth> links{};                   ///< of all links of a GPU inside a node, in one direction
-  std::optional<Bandwidth> network{};                 ///< of a GPU's share of the network, in one direction
+  std::vector<std::pair<Precision, FlopRate>> peaks;  ///< peak rates without sparsity
+  std::optional<Bytes> memory{};                      ///< memory of a GPU
+  std::optional<Bandwidth> memory_bandwidth{};        ///< memory bandwidth of a GPU
+  std::optional<Bandwidth> links{};                   ///< bandwidth of all links of a GPU inside a node, in one direction
+  std::optional<Bandwidth> network{};                 ///< bandwidth of a GPU's share of the network, in one direction
   std::optional<int> per_node{};                      ///< GPUs of a node
   std::optional<int> nodes{};
 };

@@ -110,15 +110,15 @@ KernelFamily read_family(const YamlNode& node, const DeviceFile& file) {
   return family;
 }
 
-/// The part of a bundled device file before its kernels.
+/// The header of a bundled device file: the part before its kernels.
 struct DeviceHead {
   const EmbeddedFile* file;
   std::vector<std::string> names;
   std::optional<double> compute_capability{};
 };
 
-/// The heads of all bundled device files but that of transferred constants. They are parsed once, because all machines need
-/// them and few need the kernels that follow.
+/// The headers of all bundled device files, except the file of transferred constants. They are parsed once, because all
+/// machines need them and few need the kernels that follow.
 const std::vector<DeviceHead>& device_heads() {
   static const std::vector<DeviceHead> heads = [] {
     std::vector<DeviceHead> read;
@@ -135,7 +135,7 @@ const std::vector<DeviceHead>& device_heads() {
   return heads;
 }
 
-/// The head of the file of a device with one of these names; null if there is none.
+/// The header of the file of a device with one of these names; null if there is none.
 const DeviceHead* head_of(const Device& device) {
   for (const DeviceHead& head : device_heads()) {
     for (const std::string& name : head.names) {
@@ -273,8 +273,8 @@ bool has_bundled_kernels(const Device& device) { return head_of(device) != nullp
 
 namespace {
 
-/// Returns whether a family of a device with the same multiprocessors is a better estimate than a family of other devices:
-/// of the same kernels and pass, on the same units, with elements of the same size.
+/// Returns whether a family of a device with the same multiprocessors is a better estimate than a family of other devices.
+/// This requires the same kernels and pass, the same units, and elements of the same size.
 bool stands_for(const KernelFamily& alike, const KernelFamily& other) {
   return alike.kind == other.kind && alike.pass == other.pass && alike.conditions == other.conditions &&
          (alike.precision == Precision::fp32) == (other.precision == Precision::fp32) &&

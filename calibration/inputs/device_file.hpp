@@ -34,14 +34,14 @@ struct DeviceFile {
 
 /// Parses a file with facts of GPUs by compute capability. Throws Error with a position in the file.
 [[nodiscard]] std::vector<CapabilityFacts> parse_capabilities(std::string text, std::string origin);
-/// Sets what the bundled file knows of GPUs of the device's compute capability, but not what the device already has.
+/// Sets facts that the device lacks, from the bundled file of facts by compute capability.
 void add_capability_facts(Device& device);
 
 /// Whether a bundled file describes a device with one of these names. Reads no kernels.
 [[nodiscard]] bool has_bundled_kernels(const Device& device);
 /// The bundled file of a device with one of these names, with its sources; empty if there is none.
 [[nodiscard]] std::optional<DeviceFile> bundled_device_file(const Device& device);
-/// The kernels of that file; null if there is none.
+/// The kernels of the bundled file of a device with one of these names; null if there is none.
 [[nodiscard]] std::shared_ptr<const DeviceKernels> bundled_kernels(const Device& device);
 /// Kernel constants of other devices, relative to their datasheets. Devices with the compute capability of `device` come
 /// first, because they have similar multiprocessors. Other devices follow, with the kernels that the first ones lack.

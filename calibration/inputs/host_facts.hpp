@@ -46,7 +46,7 @@ struct DetectedPorts {
   std::string from;     ///< the folder that describes the ports, and the rate as written in that folder
 };
 
-/// The rate of one active port, and as the host writes it.
+/// The rate of one active port: in Gb/s, and as the text on the host.
 struct PortRate {
   double gigabits = 0;
   std::string text;
@@ -73,7 +73,7 @@ struct HostFacts {
 /// `NVIDIA A100-SXM4-80GB`. Sizes of memory are not compared.
 [[nodiscard]] bool is_same_gpu(const std::string& a, const std::string& b);
 
-/// Throws Error if a tool lists more GPUs or ports than a node has: then the outputs of many nodes are joined.
+/// Throws Error if a tool lists more GPUs or ports than a node has: the outputs of many nodes are then concatenated.
 void require_one_node(std::size_t count, std::string_view things, std::string_view tool);
 /// The ports with the highest rate; empty if all ports are so slow that they only serve administration.
 [[nodiscard]] std::optional<DetectedPorts> fastest_port(const std::vector<PortRate>& ports, std::string_view from);

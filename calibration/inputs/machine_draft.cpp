@@ -82,7 +82,7 @@ class Drafter {
     const std::string memory = gpus.memory_mib ? fmt::format(" of {} MiB", *gpus.memory_mib) : "";
     const std::string listed =
         fmt::format("{} lists {} x {}{}", gpus.tool.empty() ? "nvidia-smi" : gpus.tool, gpus.count, gpus.name, memory);
-    // xpu-smi lists cards, of which a machine may count the dies. The other tools list what a rank uses.
+    // xpu-smi lists cards, whereas a machine may count their dies. The other tools list the devices that ranks use.
     const int dies = gpus.tool == "xpu-smi" && match_of(device) != Match::none ? device.devices_per_card : 1;
     devices_per_node_ = own_number({}, std::to_string(gpus.count * dies), "detected: " + listed, "detected-gpus");
     text += found(fmt::format("GPUs: {}.", listed));
@@ -112,7 +112,7 @@ class Drafter {
     return text + other_device(gpus.name, gpus.memory_mib, "detected: " + listed);
   }
 
-  /// How far the detected GPU is that of a machine.
+  /// How well the detected GPU matches the device of a machine.
   enum class Match { none, other_memory, same };
   [[nodiscard]] Match match_of(const Device& device) const {
     const DetectedGpus& gpus = *request_.host.gpus;
@@ -129,8 +129,8 @@ class Drafter {
     return ratio > 1 - tolerance && ratio < 1 + tolerance ? Match::same : Match::other_memory;
   }
 
-  /// A bundled machine with the detected GPU, rather one that is no instance of a cloud, then rather one with as many GPUs a
-  /// node; empty if there is none.
+  /// A bundled machine with the detected GPU: preferably not a cloud instance, then preferably with the same number of GPUs
+  /// per node. Empty if there is none.
   [[nodiscard]] std::string machine_with(Match match) const {
     std::string best;
     int best_rank = 0;

@@ -103,7 +103,7 @@ std::vector<std::string> nearest_names(std::string_view name) {
 std::vector<std::string> names_beginning(std::string_view name) {
   std::vector<std::string> names;
   const std::string key = name_key(name);
-  // A number continues the name of a device: `l40` is not `l40s-cluster`.
+  // A name that ends in a digit names a device, and longer names are other devices: `l40` is not `l40s-cluster`.
   if (key.size() < shortest_beginning || is_digit(key.back())) return names;
   for (const EmbeddedFile& file : machine_files()) {
     if (name_key(file.name).starts_with(key)) names.emplace_back(file.name);
@@ -127,7 +127,7 @@ struct CardMemory {
   double devices = 1;
 };
 
-/// The memory of a bundled machine's device, of its own file or of the file that this one extends.
+/// The memory of a bundled machine's device, from its own file or from the file that it extends.
 std::optional<CardMemory> memory_of(const EmbeddedFile& file) {
   constexpr std::string_view memory_key = "\n  memory: {value: ", extends_key = "\nextends: ";
   constexpr std::string_view devices_key = "\n  devices_per_card: ";
@@ -153,7 +153,7 @@ std::optional<CardMemory> memory_of(const EmbeddedFile& file) {
   return std::nullopt;
 }
 
-/// A machine whose device a name means, apart from the size of memory that the name gives.
+/// A machine whose device matches a name, except perhaps the size of memory in the name.
 struct DeviceWithMemory {
   const EmbeddedFile* file{};
   Bytes memory{};
@@ -170,7 +170,7 @@ std::optional<DeviceWithMemory> without_memory(std::string_view name) {
   const EmbeddedFile* const file = words.empty() ? nullptr : machine_of_key(name_key(joined(words)));
   const std::optional<CardMemory> memory = file == nullptr ? std::nullopt : memory_of(*file);
   if (!memory) return std::nullopt;
-  // Of the memory that a card is sold with, programs see all but up to an eighth, which error correction and the driver use.
+  // Programs see at least seven eighths of a card's nominal memory. Error correction and the driver use the rest.
   constexpr double least_seen = 0.875, most_seen = 1.03;
   // A name gives the memory of the device or of the whole card.
   const double own = memory->of_device.value() / (named * 1024 * 1024 * 1024), of_card = own * memory->devices;
@@ -195,7 +195,8 @@ std::string shell_name(const std::string& name) {
   return is_plain ? name : "NAME";
 }
 
-/// Returns the machine that a name means by its words in any order, such as `RTX 6000 Pro`; null if several do, or none.
+/// Returns the machine that a name means by its words in any order, such as `RTX 6000 Pro`; null if no machine matches, or
+/// several do.
 const EmbeddedFile* machine_of_words(std::vector<std::string> words) {
   std::sort(words.begin(), words.end());
   const EmbeddedFile* meant = nullptr;
@@ -209,7 +210,8 @@ const EmbeddedFile* machine_of_words(std::vector<std::string> words) {
   return meant;
 }
 
-/// Returns the machine of a name that is two of its names, such as `DGX Spark (GB10)`; null if there is none.
+/// Returns the machine of a name that consists of two names of the machine, such as `DGX Spark (GB10)`; null if there is
+/// none.
 const EmbeddedFile* machine_named_twice(const std::vector<std::string>& words) {
   const auto of_part = [&words](std::size_t first, std::size_t last) {
     const auto begin = words.begin();
@@ -243,7 +245,7 @@ std::vector<std::string> longer_names(std::string_view name) {
   return names;
 }
 
-/// The reason why no bundled machine has this kind of device, or which bundled device is the next of the kind; empty for all
+/// The reason why no bundled machine has this kind of device, or which bundled device of the kind is nearest; empty for all
 /// other names. A name is of a kind if one of its words is among those of a row of devices/absent.csv.
 std::string reason_of_absence(std::string_view name) {
   std::vector<std::string> words = words_of(name);
@@ -282,7 +284,7 @@ std::string known_part(std::string_view name) {
   return {};
 }
 
-/// The command that writes a file for a device of which no bundled machine is like it.
+/// The command that writes a machine file for a device that no bundled machine has.
 std::string sheet_command(const std::string& name) {
   return fmt::format(
       "ddl-oracle machines new {0} --peak bf16=312TFLOP/s --memory 80GiB --memory-bandwidth 2TB/s --links 300GB/s "

@@ -527,7 +527,7 @@ class SheetReader {
     if (const auto value = optional_number(node, "restart", "failures")) failures.restart = value->seconds(true);
   }
 
-  /// Returns the section of the price. The price of a node is not inherited by a machine whose nodes are others.
+  /// Returns the section of the price. The price of a node is not inherited by a machine with different nodes.
   std::optional<SourcedPart> own_price() const {
     std::optional<SourcedPart> price = files_.find_whole("price");
     if (!price || files_.find_next_to("levels", "price")) return price;

@@ -17,7 +17,7 @@ struct SourcedNumber {
   std::string source_key{};  ///< the key of the citation in the file; empty for a derived number
 };
 
-/// What a bundled machine is to its users: its section in the list of machines.
+/// The kind of a bundled machine: its section in the list of machines.
 enum class MachineKind { cloud, cluster, server, workstation };
 template <>
 inline constexpr EnumNames<MachineKind> enum_names<MachineKind>{"cloud", "cluster", "server", "workstation"};
@@ -32,7 +32,7 @@ struct MachineSheet {
   std::string extends{};               ///< name of the machine that the file extends, if any
   std::optional<MachineKind> kind{};   ///< unset if the file does not give it
   std::vector<std::string> aliases{};  ///< other names, as people use them
-  bool has_kernels = false;            ///< whether a device file has kernels of the device, also if they were not read
+  bool has_kernels = false;            ///< whether a device file has kernels of the device, even if they were not read
 };
 
 /// Names of the bundled machines, sorted.

@@ -11,8 +11,8 @@
 namespace ddl {
 namespace {
 
-/// Words of the names that drivers and catalogues print, such as `NVIDIA GeForce RTX 5090` and `AMD Instinct MI300X`, which
-/// the names of this program leave out.
+/// Words that this program leaves out of the names that drivers and catalogues print, such as `NVIDIA GeForce RTX 5090` and
+/// `AMD Instinct MI300X`.
 constexpr auto maker_words =
     std::to_array<std::string_view>({"nvidia", "geforce", "tesla", "amd",    "instinct", "intel",    "huawei",     "google",
                                      "cloud",  "amazon",  "aws",   "azure",  "oracle",   "standard", "generation", "edition",

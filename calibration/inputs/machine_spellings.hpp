@@ -19,12 +19,12 @@ void remove_count(std::vector<std::string>& words);
 
 struct Spellings {
   std::vector<std::string> names;  ///< the most exact one first
-  std::vector<std::string> words;  ///< of the name without words of vendors, sockets and kinds of memory
+  std::vector<std::string> words;  ///< words of the name, without words of vendors, sockets and kinds of memory
 };
 
-/// Returns shorter spellings of a name: without the number of devices, with the size of memory after the device, without
-/// words of vendors, without words of sockets and kinds of memory, without a plural (`H100s`), and, for slices of a TPU,
-/// without the number of chips (`v5p-128`) or the shape (`v5p-4x4x8`).
+/// Returns shorter spellings of a name. They lack the number of devices, words for vendors, sockets and kinds of memory, and
+/// a plural (`H100s`). The size of memory follows the device. Names of TPU slices lack the number of chips (`v5p-128`) or
+/// the shape (`v5p-4x4x8`).
 [[nodiscard]] Spellings shorter_spellings(std::string_view name);
 
 }  // namespace ddl

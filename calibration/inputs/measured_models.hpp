@@ -12,14 +12,14 @@ namespace ddl {
 /// Returns whether two models have the same layers: operations, inputs, shapes, weights and work. Names do not matter.
 [[nodiscard]] bool is_same_network(const Model& a, const Model& b);
 
-/// Returns the coefficients with the values of the measured network that is the same as `model` under the name of `model`.
-/// Values of another network with the name of `model` are left out.
+/// Returns the coefficients in which the measured network that equals `model` has the name of `model`. Values of another
+/// network with this name are left out.
 [[nodiscard]] Coefficients measured_as(Coefficients coefficients, const Model& model);
 
-/// Measured time divided by predicted time, on this device with the measured software: that of a measured variant of the
-/// model `like`, else the geometric mean over the models whose input is of the same kind as that of `like` (images, volumes
-/// or sequences; all models if `like` is null), with its spread. Models that were measured in another precision do not
-/// count. Empty if there is no such model.
+/// Measured time divided by predicted time, on this device with the measured software. If a variant of the model `like` was
+/// measured, this is its ratio. Otherwise it is the geometric mean, with its spread, over the models with the same kind of
+/// input as `like` (images, volumes or sequences; all models if `like` is null). Models that were measured in another
+/// precision are ignored. Empty if there is no such model.
 [[nodiscard]] std::optional<KernelScale> pooled_scale(const Machine& machine, const Coefficients& coefficients,
                                                       Precision precision, const Model* like);
 

@@ -27,7 +27,7 @@ std::optional<double> place_of(const SettingRow& row, std::string_view name) {
   return static_cast<double>(found - row.names.begin());
 }
 
-/// `value`: the number in `text`, if it is one that the setting does not take.
+/// `value`: the number in `text`, if the setting does not allow this number.
 [[noreturn]] void refuse_number(const SettingRow& row, const std::string& text, const std::string& name, double usual,
                                 std::optional<double> value) {
   const double example = std::clamp(usual, row.least, row.most);

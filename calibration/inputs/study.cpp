@@ -235,7 +235,7 @@ Dataset dataset_of(const std::string& name, const Model& model) {
   Dataset found = load_dataset(default_dataset(model));
   const TensorShape& sample = found.sample;
   const TensorShape& input = model.input;
-  // Any vision model may train on the bundled images. Bundled volumes are those of one science each.
+  // Any vision model may train on the bundled images. Each bundled data set of volumes belongs to one scientific task.
   constexpr auto of_images = std::to_array<std::string_view>({"", "science", "classification", "detection", "segmentation"});
   constexpr int volume = 3;
   const auto known = std::span(of_images).first(input.rank == volume ? 2 : of_images.size());
@@ -243,7 +243,7 @@ Dataset dataset_of(const std::string& name, const Model& model) {
                                             (input.sequence || sample.channels == input.channels));
   const bool has_images = std::find(known.begin(), known.end(), kind_of(model)) != known.end();
   if (is_of_task(found, model) || (is_alike && (input.sequence || has_images))) return found;
-  // Its samples are those of the model, as many as any batch needs, and reading them takes no time.
+  // The unknown data set has samples of the model's shape, enough for any batch, and reading them takes no time.
   constexpr std::int64_t enough = 1'000'000'000;
   Dataset unknown;
   unknown.name = unknown_dataset;
@@ -357,7 +357,7 @@ std::string sparse_text(const Assumptions& assumptions) {
       assumptions.sparse_density * 100);
 }
 
-/// Throws an error if a power limit is not one of the device.
+/// Throws an error if the device cannot have this power limit.
 void require_power_limit(const Assumptions& assumptions, const Machine& machine) {
   if (!assumptions.power_limit) return;
   const double limit = *assumptions.power_limit, own = machine.device.power;
@@ -373,7 +373,7 @@ void require_power_limit(const Assumptions& assumptions, const Machine& machine)
   }
 }
 
-/// Throws an error if a setting needs another one.
+/// Throws an error if a setting requires another setting that is missing.
 void require_matching(const Assumptions& assumptions, Optimizer optimizer) {
   if (assumptions.precondition_every > 0 && !is_preconditioned(optimizer)) {
     throw Error(
@@ -451,7 +451,7 @@ Study::Study(StudySpec spec, StudyInputs inputs)
     std::vector<std::string> notes;  // these are notes that `calibrate` has already printed
     machine_ = with_fitted_links(std::move(machine_), coefficients_.exchanges, notes);
   }
-  // Times of other models and precisions are used only if this one was never measured, and only for the software that ran
+  // Times of other models and precisions are used only if this model was never measured, and only for the software that ran
   // them.
   std::optional<KernelScale> scale;
   if (of_this_software && !measured_scale(facts_, machine_.device, coefficients_, precision_)) {

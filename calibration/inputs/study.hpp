@@ -85,7 +85,7 @@ class Study {
   /// The software file with the settings that are used; empty if there is no file.
   [[nodiscard]] const SoftwareFile& software() const { return software_; }
   [[nodiscard]] const KernelTimes& kernels() const { return *kernels_; }
-  /// The assumptions. Choices that the spec leaves open have the value of the software.
+  /// The assumptions. Choices that the spec does not set have the value of the software.
   [[nodiscard]] const Assumptions& assumptions() const { return assumptions_; }
   [[nodiscard]] Precision precision() const { return precision_; }
   [[nodiscard]] Optimizer optimizer() const { return optimizer_; }
@@ -137,13 +137,14 @@ void require_precision(Precision precision, const Device& device);
 
 /// Returns whether the model's tensors are images or volumes, which may have their channels first or last in memory.
 [[nodiscard]] bool has_layout(const Model& model);
-/// Returns the default data set for a model's input: a data set with samples of the same shape;
-/// else, if the input is not a flat vector, the data set nearest in size with the same number of
-/// channels; else a common data set of about the same size.
+/// Returns the default data set for a model's input. The first choice is a data set with samples of the same shape. The
+/// second, if the input is not a flat vector, is the data set nearest in size with the same number of channels. The last is
+/// a common data set of about the same size.
 [[nodiscard]] std::string default_dataset(const Model& model);
 /// The name of the default data set of a model that no bundled data set is known to train.
 inline constexpr std::string_view unknown_dataset = "unknown";
-/// Returns the data set with this name; without a name, the default if the model may be trained on it, else an unknown one.
+/// Returns the data set with this name; without a name, the default if the model may be trained on it, else an unknown data
+/// set.
 [[nodiscard]] Dataset dataset_of(const std::string& name, const Model& model);
 /// Returns whether a model is trained on such a data set: its samples have the shape of the model's input, or both are text,
 /// or the model classifies images like these.

@@ -112,13 +112,12 @@ Work with_sum(Work work, std::string_view operation, const Rows& row) {
   return work;
 }
 
-/// Prefix of the names of sources whose products in fp8 first quantise their input in kernels of their own. Products of
-/// 8,192 rows and terms take, with the columns extrapolated to none, 2.8 ps per element on H100, 2.5 on H200 and 1.4 on
-/// B200, which is the time of 8 to 10 bytes at the bandwidth of elementwise kernels. With 6 bytes, products that were left
-/// out of fits are predicted best (3 bytes, and 9, are worse): one kernel reads 2 bytes of an element, and one reads 2 and
-/// writes 1.
+/// Prefix of the names of sources whose products in fp8 first quantise their input in kernels of their own. Extrapolated to
+/// zero columns, products of 8,192 rows and terms take 2.8 ps per element on H100, 2.5 on H200 and 1.4 on B200. This is the
+/// time of 8 to 10 bytes at the bandwidth of elementwise kernels. With 6 bytes, products that were left out of fits are
+/// predicted best (3 bytes, and 9, are worse): one kernel reads 2 bytes of an element, and one reads 2 and writes 1.
 constexpr std::string_view quantises = "aic-trtllm";
-constexpr double quantised_items = 3;  ///< of 2 bytes
+constexpr double quantised_items = 3;  ///< items of 2 bytes
 
 Kernels read_product(const Rows& row) {
   const std::string& operation = row.text("layout_or_op");
@@ -306,7 +305,8 @@ void add_problem(const std::string& line, const std::string& origin, KernelSampl
   }
 }
 
-/// Whether a row times one kernel again and again: products in layouts of training, and the attention of Transformer Engine.
+/// Whether a row times a kernel that runs repeatedly: products in layouts of training, and the attention of Transformer
+/// Engine.
 bool is_repeated(const Rows& row) {
   return is_training_product(row.optional_text("layout_or_op")) || row.optional_text("kernel").starts_with("te");
 }

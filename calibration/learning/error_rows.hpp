@@ -69,9 +69,9 @@ using SoftwareOfClasses = EnumArray<ModelClass, std::set<std::string>>;
 [[nodiscard]] SoftwareOfClasses software_of_classes(std::span<const ErrorRow> rows);
 
 /// Predicts each run with the settings of other software in `measured` for the run's class of models. These errors are the
-/// errors of a user whose software has no settings and no measured runs. Each run has two stand-ins at most; other runs of a
-/// table have others. Stand-ins that predict the same time as the run's own software are left out. `rows`: error_rows() of
-/// the table.
+/// errors of a user whose software has no settings and no measured runs. Each run has at most two stand-ins. Other runs of
+/// the table have different stand-ins. Stand-ins that predict the same time as the run's own software are left out. `rows`:
+/// error_rows() of the table.
 [[nodiscard]] std::vector<ErrorRow> stand_in_rows(const ErrorTable& table, std::span<const ErrorRow> rows,
                                                   const SoftwareOfClasses& measured);
 

@@ -42,7 +42,7 @@ struct FamilyFit {
 struct LearnedChoice {
   std::string key;  ///< `gradient_route`
   std::string before, after;
-  double margin = 0;  ///< log posterior of `after` minus that of the alternative, by the runs alone
+  double margin = 0;  ///< log posterior of `after` minus log posterior of the alternative, by the runs alone
   /// Whether the runs determine the choice.
   [[nodiscard]] bool determined() const { return margin > 1; }
 };

@@ -227,8 +227,8 @@ void set_measured_software(TimeErrors& errors, std::span<const ErrorRow> rows, c
   for (std::size_t i = 0; i < class_count; ++i) errors.measured_software[i].assign(names[i].begin(), names[i].end());
 }
 
-/// The share of stand-ins whose interval holds, on average over the software that ran: a software of which nothing is known
-/// is one of them.
+/// The share of stand-ins whose interval covers the run, on average over the software that ran, because an unknown software
+/// may be any of these.
 double stand_in_coverage(const TimeErrors& errors, std::span<const ErrorRow> stand_ins) {
   std::map<std::string, std::pair<int, int>> software;  // number of covered rows, and of all rows
   for (const ErrorRow& row : stand_ins) {
@@ -242,7 +242,7 @@ double stand_in_coverage(const TimeErrors& errors, std::span<const ErrorRow> sta
 }
 
 /// Sets TimeErrors::new_software to the quantiles of the shifts between the predictions with two software's settings. Each
-/// software that ran has the same weight. `without`: a software that has no part.
+/// software that ran has the same weight. `without`: a software whose rows are left out.
 void fit_new_software(TimeErrors& errors, std::span<const ErrorRow> stand_ins, const std::string& without = "") {
   std::map<std::string, double> counts;
   for (const ErrorRow& row : stand_ins) {
@@ -337,8 +337,8 @@ SetCoverage set_coverage(const std::string& set, std::span<const ErrorRow* const
           held_of(without, rows, &ErrorRow::first_log_ratio), mean_interval(without, rows)};
 }
 
-/// The rows of each software, device, family or kind. A device that is left out has no kernels of its own, and rows of it
-/// are predicted with those of other devices.
+/// The rows of each software, device, family or kind. If a device is left out, its rows are predicted with kernels of other
+/// devices.
 std::map<std::string, std::vector<const ErrorRow*>> rows_of_groups(std::span<const ErrorRow> rows, HeldOut by) {
   std::map<std::string, std::vector<const ErrorRow*>> groups;
   for (const ErrorRow& row : rows) {
@@ -357,8 +357,9 @@ struct LeftOutGroup {
   TimeErrors errors;
 };
 
-/// Fits TimeErrors::new_foreign_device to `groups`, and sets it in their errors, too. Intervals then cover nine of ten runs
-/// on devices of TimeErrors::makers of which all runs of the kind are left out; each group has the same weight.
+/// Fits TimeErrors::new_foreign_device to `groups`, and also sets it in the errors of each group. Intervals then cover nine
+/// of ten runs on devices of TimeErrors::makers if all runs of the kind on the device are left out. Each group has the same
+/// weight.
 void fit_foreign_devices(TimeErrorsFile& file, std::vector<LeftOutGroup>& groups) {
   std::vector<std::pair<LeftOutGroup*, std::vector<const ErrorRow*>>> foreign;
   for (LeftOutGroup& group : groups) {

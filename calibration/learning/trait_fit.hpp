@@ -12,18 +12,18 @@
 
 namespace ddl {
 
-/// A linear mixed model of ln(measured / predicted): a mean, and random effects of the publication, of each trait of a run
-/// (RunTrait), of the runs with equal traits in a publication, and of the single run. The variances, of maximum likelihood,
-/// and the mean are those of first predictions (ErrorRow::first_log_ratio), which are like predictions of unknown runs. The
-/// effect of a trait is its best linear unbiased prediction [Robinson, "That BLUP is a Good Thing: The Estimation of Random
-/// Effects", Statistical Science 6, 1991] from the predictions of today. The mean of runs with equal traits in a publication
-/// counts as a factor of two at most, so that single outliers do not determine the variances.
+/// A linear mixed model of ln(measured / predicted). It has a mean and four kinds of random effects: of the publication, of
+/// each trait of a run (RunTrait), of the runs with equal traits in a publication, and of the single run. The variances, of
+/// maximum likelihood, and the mean are those of first predictions (ErrorRow::first_log_ratio), which are like predictions
+/// of unknown runs. The effect of a trait is its best linear unbiased prediction [Robinson, "That BLUP is a Good Thing: The
+/// Estimation of Random Effects", Statistical Science 6, 1991] from the predictions of today. The mean of runs with equal
+/// traits in a publication counts as a factor of two at most, so that single outliers do not determine the variances.
 class TraitFit {
  public:
   /// Fits the variances to rows with all kernel data. Without such rows, all effects are zero.
   explicit TraitFit(std::span<const ErrorRow> rows);
 
-  /// Sets TimeErrors::usual_error and TimeErrors::traits to effects that the runs of `left_out` have no part in.
+  /// Sets TimeErrors::usual_error and TimeErrors::traits to effects that are fitted without the runs of `left_out`.
   void set_traits(TimeErrors& errors, const LeftOut& left_out) const;
 
  private:

@@ -29,8 +29,8 @@ struct Unpredictable {
 
 /// The memory that is predicted for a run, of its fullest stage.
 struct MemoryPrediction {
-  MemoryBreakdown memory;    ///< of the fullest stage, with the memory that the allocator reserves
-  MemoryBreakdown measured;  ///< of the stage whose memory was measured
+  MemoryBreakdown memory;    ///< memory of the fullest stage, with the memory that the allocator reserves
+  MemoryBreakdown measured;  ///< memory of the stage that was measured
   Verdict verdict = Verdict::fits;
   Bytes device{};  ///< memory of the device
   bool has_sequences = false, has_adapters = false, has_attention = false;

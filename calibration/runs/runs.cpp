@@ -423,7 +423,7 @@ std::string hint_without_runs(std::span<const MeasuredRun> runs, std::span<const
     });
     std::vector<std::string> values;
     for (const MeasuredRun& run : runs) {
-      // Values of runs that the other filters select are of use, if these select any.
+      // Only values of runs that the other filters select are listed, or all values if these filters select no run.
       const bool is_selected = std::all_of(filters.begin(), filters.end(), [&](const RunFilter& other) {
         return &other == &filter || are_excluding || matches(run, other);
       });

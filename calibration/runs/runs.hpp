@@ -34,7 +34,7 @@ struct MeasuredRun {
   ChosenOfPlan chosen;
   std::string quantity;  ///< name that includes the unit: `iter_total_s`
   double value = 0;
-  /// What was predicted before this run was known, if the program or its constants changed after it was.
+  /// The prediction before this run was known, if the program or its constants changed afterwards.
   std::optional<double> first_predicted;
   std::optional<double> samples_averaged;
   std::string source_file, notes, includes_io, quality;

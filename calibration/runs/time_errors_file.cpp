@@ -115,7 +115,7 @@ std::string print_groups(const TimeErrorsFile& file) {
   return text;
 }
 
-/// Reads the additional widths for software without measured runs, and for devices of other makers without them.
+/// Reads the additional widths for software without measured runs, and for devices of other makers without measured runs.
 void read_unmeasured(const YamlNode& root, TimeErrorsFile& file) {
   TimeErrors& errors = file.errors;
   const YamlNode without = root.at("software_without_runs");
@@ -130,7 +130,7 @@ void read_unmeasured(const YamlNode& root, TimeErrorsFile& file) {
   for (const YamlNode& maker : foreign.at("makers").items()) errors.makers.push_back(maker.text());
 }
 
-/// Reads how many ratios and learned times the intervals held.
+/// Reads how many measured ratios and times the intervals covered.
 void read_checks(const YamlNode& root, TimeErrorsFile& file) {
   constexpr int most_runs = std::numeric_limits<int>::max();
   if (const auto ratios = root.find("ratios")) {

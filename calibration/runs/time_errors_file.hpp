@@ -69,7 +69,7 @@ struct TimeErrorsFile {
   std::string source;  ///< description of the runs, and of the fit of the widths
   TimeErrors errors;
   std::vector<SetCoverage> coverage{};
-  EnumArray<HeldOut, std::vector<GroupCoverage>> groups{};  ///< those of sets are in `coverage`
+  EnumArray<HeldOut, std::vector<GroupCoverage>> groups{};  ///< not of sets, which are in `coverage`
   std::vector<Evidence> evidence{};
   double widened = 1;  ///< factor on all fitted widths, so that intervals cover runs of held-out sets
   RatioCoverage ratios{};
@@ -77,7 +77,7 @@ struct TimeErrorsFile {
   /// same.
   double foreign_held = 0;
   int stand_ins = 0;          ///< predictions with the settings of another software than the run's
-  double stand_ins_held = 0;  ///< share of them whose interval covers the run; each software of a run counts the same
+  double stand_ins_held = 0;  ///< share of stand-ins whose interval covers the run; each software has the same weight
   int learned_runs = 0;       ///< runs that were predicted with a fit to other runs
   double learned_held = 0;    ///< share of these runs that their intervals cover
   int beyond_runs = 0;        ///< runs that were predicted with a fit to runs on fewer devices

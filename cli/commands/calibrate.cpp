@@ -63,7 +63,7 @@ struct FilesRequest {
 struct Measured {
   std::shared_ptr<std::vector<ExchangeSeries>> series = std::make_shared<std::vector<ExchangeSeries>>();
   std::optional<LiveSweep> live{};
-  std::vector<PairContention> contention{};  ///< of several pairs of ranks at once
+  std::vector<PairContention> contention{};  ///< slowdown of several pairs of ranks that send at once
   std::optional<GpcnetCongestion> congestion{};
   std::string before{};
   std::vector<std::string> warnings{};

@@ -27,7 +27,7 @@ namespace ddl {
 namespace {
 
 constexpr std::int64_t most_samples = 1'000'000'000;
-constexpr int most_gpus = 1 << 20;  // of a group, so that a sum of groups does not overflow
+constexpr int most_gpus = 1 << 20;  // maximum GPUs of a group; a sum of groups does not overflow
 
 struct MixedRequest {
   StudyOptions study;
@@ -119,7 +119,7 @@ std::shared_ptr<const Study> load_study(const MixedRequest& asked, const NamedGr
 /// The training, in which all groups exchange over the slowest of their networks.
 struct Mixture {
   DeviceGroups groups;
-  std::vector<std::int64_t> samples;  ///< of each device of a group; some devices may have one less
+  std::vector<std::int64_t> samples;  ///< samples per device, by group; some devices may have one less
   std::size_t slowest_network = 0;
   int devices = 0;
 };

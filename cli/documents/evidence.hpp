@@ -27,7 +27,7 @@ struct AlikeRuns {
 /// groups in other precisions. Empty for an estimate without an interval, and for kernel times of another device's profile.
 [[nodiscard]] std::vector<AlikeRuns> alike_runs(const Study& study, const Estimate& estimate,
                                                 const std::vector<Evidence>& evidence);
-/// Whether a clause names what similar runs have in common.
+/// Whether the text says what the similar runs have in common.
 enum class Detail { complete, in_short };
 /// Describes the most similar group in one clause: `46 measured runs like it (…) were 8 % off`. `is_fitted`: whether the
 /// estimate has factors that were fitted to runs, which these errors are without.

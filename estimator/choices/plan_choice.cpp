@@ -421,7 +421,7 @@ const std::array<PlanChoiceRow, plan_choice_count>& table() {
        .matters = [](const Mesh& mesh) { return mesh[Axis::data] > 1; },
        .possible =
            [](const ModelFacts& facts, const Plan& plan, int value) {
-             // HugeCTR alone has hybrid tables, so the user asks for them.
+             // Only HugeCTR has hybrid tables, so searches do not try them unless the user asks.
              const auto tables = static_cast<Tables>(value);
              return value == 0 || (tables != Tables::hybrid && may_distribute_tables(facts, plan, tables));
            },

@@ -52,7 +52,8 @@ CompressedGradient compressed_gradient(const Assumptions& assumptions, double fa
       // Factors and residual have the precision of the gradient [PyTorch, powerSGD_hook.py, powerSGD_hook].
       const double factors = stored * rank * factored_share;
       // Gradients that would not shrink to half are not compressed [PyTorch, powerSGD_hook.py, _should_compress, with the
-      // default of min_compression_rate]. They have a residual all the same, because a bucket has one for all its gradients.
+      // default of min_compression_rate]. They also have a residual, because a bucket has one residual for all its
+      // gradients.
       constexpr double least_rate = 2;
       if (factors * least_rate >= stored) return {.sent = stored, .residual = stored};
       return {.sent = factors, .coded = 8 * stored, .flops = 6 * rank, .residual = stored};

@@ -37,7 +37,7 @@ struct CompressedGradient {
 /// steps [Douillard et al., arXiv 2311.08105, algorithm 1], or of workers without a barrier. `stored`: bytes of an exchanged
 /// gradient.
 [[nodiscard]] double exchange_state_bytes(const Plan& plan, const Assumptions& assumptions, double stored);
-/// Returns whether compressed gradients can be scattered by ZeRO: if they are added up, or coded in two phases.
+/// Returns whether ZeRO can scatter compressed gradients. Compressions with a residual (1bit, topk, powersgd) exclude ZeRO.
 [[nodiscard]] bool may_scatter(Compression compression);
 /// Returns whether the exchanges of a plan happen after several local steps. This requires replicas of all weights on
 /// data-parallel ranks, or shard groups.

@@ -110,7 +110,7 @@ ExchangeTimes::GroupLinks ExchangeTimes::links_for(Family axes, Purpose purpose)
 }
 
 std::vector<double> ExchangeTimes::properties_of(const Group& group, Purpose purpose) const {
-  // The family decides fitted factors, and which algorithm is prescribed for gradients.
+  // The fitted factors and the prescribed algorithm of gradients depend on the family.
   const Family family = coefficients_.learned.empty() ? splits_layers(plan_.mesh) : plan_.mesh.family();
   const std::size_t levels = std::min(machine_.levels.size(), Group::max_levels);
   std::vector<double> properties{static_cast<double>(purpose), static_cast<double>(family), group.ranks,
@@ -229,7 +229,7 @@ Seconds ExchangeTimes::agreeing(Seconds time, std::optional<Seconds> start, Coll
   const bool is_whole = operation == Collective::allreduce;
   if (!is_whole && operation != Collective::allgather && operation != Collective::reduce_scatter) return time;
   const double ranks = at.group.ranks, nodes = at.group.outermost == 0 ? 1 : at.group.nodes();
-  // Whether the Allreduce, or one of the two others, was measured: with these ranks per node, and among these nodes.
+  // Whether an Allreduce (`whole`), or an Allgather or Reduce-scatter, was measured. `here`: among exactly these nodes.
   const auto is_measured = [&](bool whole, bool here) {
     const std::vector<MeasuredCurve>& curves = coefficients_.exchanges.curves();
     return std::any_of(curves.begin(), curves.end(), [&](const MeasuredCurve& each) {

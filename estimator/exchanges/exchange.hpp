@@ -109,7 +109,7 @@ class ExchangeTimes {
     Family axes = 0;
     Purpose purpose = Purpose::layer;
     bool only_startups = false;   ///< bytes take no time, only start-ups do
-    KnownTimes::Place place = 0;  ///< 0: times are not shared
+    KnownTimes::Place place = 0;  ///< 0: times are not cached
     Group group;
     SharedLink flat, inside, slices, leaders;         // direct; a leader uses all links of its node, as NCCL does
     SharedLink one_leader;                            // direct; the leader sends over one link
@@ -118,14 +118,14 @@ class ExchangeTimes {
     SharedLink several_leaders, host_several_leaders;
   };
   [[nodiscard]] GroupLinks links_for(Family axes, Purpose purpose) const;
-  /// Returns everything that decides the times of collectives in a group, other than the job.
+  /// Returns all properties, except the job, that determine the times of collectives in a group.
   [[nodiscard]] std::vector<double> properties_of(const Group& group, Purpose purpose) const;
-  /// Returns a time from the shared times, or the result of `compute()`.
+  /// Returns a time from the cache, or the result of `compute()`.
   template <class Compute>
   [[nodiscard]] Seconds shared(const KnownTimes::Key& key, const Compute& compute) const {
     return key.place == 0 ? compute() : known_->time(key, compute);
   }
-  /// startup() and least_time() of a group, without shared times.
+  /// startup() and least_time() of a group, without the cache.
   [[nodiscard]] Seconds startup_of(Collective operation, Bytes message, const GroupLinks& own) const;
   [[nodiscard]] Seconds least_of(Bytes message, const GroupLinks& at) const;
   [[nodiscard]] const GroupLinks& links(Family axes, Purpose purpose, bool only_startups = false) const;
@@ -175,9 +175,9 @@ class ExchangeTimes {
   /// A measured time, continued by the library's formulas beyond the largest measured message, and beyond the largest
   /// measured count if measurements of fewer nodes do not predict that count.
   [[nodiscard]] std::optional<Seconds> continued_time(Collective operation, Bytes message, const GroupLinks& way) const;
-  /// Makes a time that was not measured among these ranks agree with measurements of other collectives: an Allreduce takes
-  /// at most as long as a Reduce-scatter and an Allgather [Thak05], and each of these moves at most as many bytes as an
-  /// Allreduce. `start`: start-ups of the time, unless it was measured.
+  /// Limits a time that was not measured among these ranks by measurements of other collectives. An Allreduce takes at most
+  /// as long as a Reduce-scatter plus an Allgather [Thak05]. Each of these two moves at most as many bytes as an Allreduce.
+  /// `start`: start-ups of the time, unless it was measured.
   [[nodiscard]] Seconds agreeing(Seconds time, std::optional<Seconds> start, Collective operation, Bytes message,
                                  const GroupLinks& way) const;
   [[nodiscard]] Seconds by_rounds(AllreduceAlgorithm algorithm, Bytes message, const GroupLinks& way, bool staged) const;

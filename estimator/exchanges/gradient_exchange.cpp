@@ -82,7 +82,8 @@ ExchangedBytes exchanged_bytes(const Plan& plan, const Assumptions& assumptions,
   }
   const double frozen = facts.parameters - facts.trained_parameters;
   if (!assumptions.base || frozen <= 0) return each;
-  // Other frozen weights, such as embeddings and norms, are in half precision, or in that of the training without one.
+  // Other frozen weights, such as embeddings and norms, are in half precision if precision is mixed, else in the plan's
+  // precision.
   const double other = is_mixed(plan.precision) ? 2 : item_bytes(plan.precision);
   each.frozen =
       (base_item_bytes(*assumptions.base) * facts.base_parameters + other * (frozen - facts.base_parameters)) / frozen;
@@ -130,7 +131,7 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchan
 
 namespace {
 
-/// The gradients of a group whose ranks all keep whole gradients. `message`: bytes of all gradients.
+/// Adds the Allreduce of a group whose ranks all keep whole gradients. `message`: bytes of all gradients.
 void add_allreduce(const ExchangeTimes& exchanges, const GradientGroup& group, Bytes message, bool with_startups,
                    GradientExchange& exchange) {
   const Bytes one = message / group.messages;
@@ -145,7 +146,7 @@ void add_allreduce(const ExchangeTimes& exchanges, const GradientGroup& group, B
   }
 }
 
-/// The coded gradients of a group whose ranks cannot add them up on the way.
+/// Adds the exchange of compressed gradients that cannot be summed inside a collective.
 void add_coded_exchange(const ExchangeTimes& exchanges, const GradientGroup& group, GradientWay way, double ranks,
                         Bytes message, bool with_startups, GradientExchange& exchange) {
   const Bytes one = message / group.messages;
@@ -173,7 +174,8 @@ void exchange_rarely(double steps, GradientExchange& exchange) {
 }
 
 /// The exchange of one worker that waits for no barrier. With parameter servers, it pushes gradients and pulls weights,
-/// which do not overlap with its kernels. With neighbors, it sends its weights to one after the other while it computes.
+/// which do not overlap with its kernels. With neighbors, it sends its weights to one neighbor after the other while it
+/// computes.
 void add_worker_exchange(const ExchangeTimes& exchanges, const GradientGroup& group, const ExchangedBytes& each,
                          double workers, bool with_startups, GradientExchange& exchange) {
   const SharedLink shared = exchanges.neighbour_link(group.axes, Purpose::gradient);
@@ -264,7 +266,7 @@ GradientExchange gradient_exchange(const Plan& plan, const ExchangeTimes& exchan
   // Groups with replicas of the same shards sum the shards' gradients once per step [Zha22, section 3.4].
   const Bytes shard(group.parameters * (each.local_steps > 1 ? difference_bytes : each.gradient) / shards);
   const Bytes fragment = shard / each.local_fragments;
-  const double sums = each.local_fragments / each.local_steps;  // of a step
+  const double sums = each.local_fragments / each.local_steps;  // Allreduces per step
   if (copies > 1 && group.parameters > 0) {
     const ExchangeTimes::Choice sum = exchanges.allreduce(fragment, copy_axes(plan.shard_group), Purpose::gradient);
     exchange.of_copies = sum.time * sums;

@@ -23,7 +23,7 @@ struct GradientGroup {
   double messages = 1;      ///< number of messages that the gradients are divided into
   double frozen = 0;        ///< frozen parameters on the same ranks, which ZeRO-3 gathers together with the trained ones
   double gathers = 1;       ///< number of messages that the weights of one gather are divided into
-  bool is_divided = false;  ///< whether the software tells these numbers of messages
+  bool is_divided = false;  ///< whether the software sets these numbers of messages
   std::size_t layout = 0;   ///< the layout of a plan with segments (LayerKinds::layouts)
   friend bool operator==(const GradientGroup&, const GradientGroup&) = default;
 };
@@ -42,7 +42,7 @@ struct GradientExchange {
   Seconds at_servers{};  ///< time in which parameter servers without a barrier serve each worker once
   double rounds = 1;     ///< number of gradient exchanges
   double gathers = 0;    ///< number of weight gathers
-  /// Numbers of messages of one gradient exchange and of one gather; 0: the software does not tell them.
+  /// Numbers of messages of one gradient exchange and of one gather; 0: not set by the software.
   double messages = 0, gather_messages = 0;
   std::string_view algorithm = to_string(AllreduceAlgorithm::ring);
   bool measured = false;    ///< whether the time is measured; for several exchanges, whether the longest time is measured
@@ -77,15 +77,15 @@ struct ExchangedBytes {
   GradientWay way = GradientWay::allreduce;
   double local_steps = 1;      ///< steps between two exchanges of all ranks with replicas of a weight
   double local_fragments = 1;  ///< messages of such an exchange
-  Synchronization synchronization = Synchronization::sync;  ///< of the plan's workers
-  double servers = 1, neighbors = 2;                        ///< of a worker, if its synchronization has them
+  Synchronization synchronization = Synchronization::sync;  ///< synchronization of the plan's workers
+  double servers = 1, neighbors = 2;                        ///< parameter servers; neighbors of a worker
   bool has_backward = true;                                 ///< whether any weight of the model is trained
   bool is_once_a_step = false;                              ///< whether shards are exchanged once per step (holds_whole)
-  bool is_scattered_once = false;                           ///< whether gradients are (sums_whole)
+  bool is_scattered_once = false;                           ///< whether gradients are exchanged once per step (sums_whole)
   [[nodiscard]] double least() const { return std::min(gradient, weight); }
 };
 [[nodiscard]] ExchangedBytes exchanged_bytes(const Plan& plan, const Assumptions& assumptions);
-/// The same for one model, whose frozen weights may have a format of their own (Assumptions::base).
+/// Returns the sent bytes for a model whose frozen weights may have a separate format (Assumptions::base).
 [[nodiscard]] ExchangedBytes exchanged_bytes(const Plan& plan, const Assumptions& assumptions, const ModelFacts& facts);
 /// Returns the bytes of the weights that an Allgather of ZeRO gathers: frozen weights are sharded by ZeRO-3 alone.
 [[nodiscard]] Bytes gathered_weights(const Plan& plan, const ExchangedBytes& each, const GradientGroup& group);

@@ -7,7 +7,7 @@ namespace ddl {
 KnownTimes::Place KnownTimes::place(const std::vector<double>& properties) {
   const auto known = places_.find(properties);
   if (known != places_.end()) return known->second;
-  // Numbers of forgotten places are not used again.
+  // Identifiers of removed placements are not reused.
   if (places_.size() >= kept_places) places_.clear();
   return places_.emplace(properties, ++latest_).first->second;
 }

@@ -11,13 +11,13 @@
 
 namespace ddl {
 
-/// Caches times of exchanges among equally placed groups of ranks. Most plans of a search have groups that earlier plans
-/// have, and exchange equal messages. Not thread-safe.
+/// Caches times of exchanges among equally placed groups of ranks. Most plans of a search have the same groups and messages
+/// as earlier plans. Not thread-safe.
 class KnownTimes {
  public:
-  /// A number of equally placed groups; 0: unknown.
+  /// The identifier of a placement of groups; 0: unknown.
   using Place = std::uint32_t;
-  /// Returns the number of groups with these properties. Groups with equal properties must have equal times.
+  /// Returns the identifier of groups with these properties. Groups with equal properties must have equal times.
   [[nodiscard]] Place place(const std::vector<double>& properties);
 
   enum class Kind : std::uint8_t { whole, startup, least };
@@ -48,7 +48,7 @@ class KnownTimes {
   static constexpr std::size_t kept_times = 1U << 13U, kept_places = 1U << 13U;
   [[nodiscard]] static std::size_t slot_of(const Key& key);
 
-  std::vector<Known> times_;  ///< by a hash of the key; a later exchange replaces an earlier one
+  std::vector<Known> times_;  ///< indexed by a hash of the key; a later exchange replaces an earlier one
   std::map<std::vector<double>, Place> places_;
   Place latest_ = 0;
 };

@@ -49,7 +49,7 @@ Seconds LoneExchange::allreduce_bound(Bytes message) const {
     return allreduce_lower_bound(message, units, start);
   };
   if (nodes_ == 1) return through(ranks_, inside);
-  // Start-ups between nodes are counted once for each doubling of the nodes, those inside a node for the others.
+  // Each doubling of the nodes counts one start-up between nodes. The other doublings count start-ups inside a node.
   const Seconds inner = inside.latency * std::ceil(std::log2(static_cast<double>(ranks_) / nodes_));
   start.alpha = machine_.levels[1].latency;
   const Seconds between = through(nodes_, machine_.levels[1]) + inner;

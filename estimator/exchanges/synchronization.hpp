@@ -20,9 +20,9 @@ namespace ddl {
   return way == Synchronization::async || way == Synchronization::async_gossip;
 }
 
-/// Returns the time in which `workers` workers together compute as many batches as there are workers, if none of them waits
-/// and one of them takes `slow` in place of `usual` for its batch: P / ((P − 1)/t + 1/t'), the sum of the workers' rates.
-/// `T` is a number type that may carry derivatives.
+/// Returns the time in which `workers` workers together compute `workers` batches, if no worker waits, and one worker takes
+/// `slow` and all others `usual` for a batch: P / ((P − 1)/t + 1/t'), from the sum of the workers' rates. `T` is a number
+/// type that may carry derivatives.
 template <class T>
 [[nodiscard]] T lone_workers_step(double workers, const T& usual, const T& slow) {
   return usual * slow * workers / (slow * (workers - 1) + usual);

@@ -97,7 +97,7 @@ class Explainer {
       launches += task.launches * (stage == critical_.time ? micro_batches_ : 1.0);
     }
     if (const int rank = critical_.weight_update; is_held_by(rank, stage)) {
-      // What else counts as update, as copies of gradients, is distributed like the exchange of gradients.
+      // Other parts of the update, such as copies of gradients, are distributed like the exchange of gradients.
       const Seconds more = whole[Part::weight_update] - optimizer_time(plan_, held_costs(costs_, plan_, firsts_, rank));
       share[Part::weight_update] = optimizer_time(plan_, own) + max(Seconds{}, more) * share_of_gradients(own, rank);
     }
@@ -185,7 +185,7 @@ class Explainer {
       const double copies = (group.axes & family_bit(Axis::data)) != 0 ? plan_.shard_copies() : 1.0;
       const double shards = costs_.mesh(group.layout).product(group.axes) / copies;
       if (plan_.zero_stage == 0 || shards == 1) {
-        // The exchange of local steps is counted as one with the share of a step.
+        // An exchange that happens once in several local steps counts as one exchange, with its average time per step.
         gradient(Collective::allreduce, 1, own.of_gradients + own.of_copies);
       } else {
         if (copies > 1) {
@@ -351,7 +351,7 @@ class Explainer {
     return job_.coefficients.exchanges.empty() ? Provenance::roofline : Provenance::curve;
   }
 
-  /// Returns whether most of the gradients' time is the fitted time of weights that no split divides, and not of a link.
+  /// Returns whether most of the gradients' time is the fitted time of unsplit weights, and not the time of a link.
   [[nodiscard]] bool is_mostly_fitted(Seconds gradients) const {
     return costs_.learned()[Coefficient::unsharded_weight_sync] > 0 &&
            plan_.mesh[Axis::filter] * plan_.mesh[Axis::channel] * plan_.mesh[Axis::spatial] > 1 &&

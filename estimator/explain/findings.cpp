@@ -25,7 +25,7 @@ constexpr EnumNames<Finding::Kind> names{"compute",
                                          "scaling limit",
                                          "local storage"};
 
-/// A cause is not reported if its share of the time is smaller.
+/// The smallest share of the time with which a cause is reported.
 constexpr double worth_saying = 0.05;
 
 }  // namespace

@@ -44,7 +44,7 @@ struct Finding {
   };
   /// Hosts decode images while the devices train, or could not decode as many images as the devices train.
   struct Images {
-    double decoded;  ///< in a second by the host of one node
+    double decoded;  ///< images per second that one node's host decodes
     bool waits;      ///< whether the predicted time contains decoding
   };
   /// Ranks wait for pages of managed memory, which the host holds.

@@ -17,7 +17,7 @@ double nodes_of(const Job& job, const Plan& plan) {
   return std::ceil(static_cast<double>(plan.mesh.devices()) / job.machine.devices_per_node());
 }
 
-/// The failures that the user states, else those of the machine. The unit belongs to the interval.
+/// The failures that the user states, else those of the machine. The unit comes with the interval.
 Failures failures_of(const Job& job) {
   Failures failures = job.machine.failures;
   const Failures& asked = job.assumptions.recovery.failures;
@@ -81,10 +81,10 @@ double waiting_for_repair(double in_repair, int spares) {
 }
 
 Bytes checkpoint_bytes(const Job& job, const Plan& plan) {
-  // Checkpoints have no copies in formats of kernels, so a mixed precision saves weights of 2 bytes.
+  // Checkpoints do not contain low-precision copies for kernels. With mixed precision, weights of 2 bytes are saved.
   const Precision saved = is_mixed(plan.precision) ? Precision::bf16 : plan.precision;
   const double weight = parameter_bytes(plan.optimizer, saved, job.assumptions.mixed_precision).weight;
-  // What workers without a barrier are about to send or have received is lost.
+  // Checkpoints do not contain messages that workers without a barrier have in flight.
   Assumptions kept = job.assumptions;
   if (synchronization_of(plan, kept) != Synchronization::sync) {
     kept.synchronization = Synchronization::sync;

@@ -34,11 +34,11 @@ struct Goodput {
   bool is_best = true;          ///< whether the program chose `every`
   bool is_raised = false;       ///< whether the given interval was shorter than a step or a write
   bool has_checkpoints = true;  ///< false if the training ends before its first checkpoint
-  Bytes bytes{};                ///< of a checkpoint
+  Bytes bytes{};                ///< size of a checkpoint
   bool assumed_restart = false;
   double spare_nodes = 0;
   double repair_share = 0;  ///< share of the time in which the job waits for the repair of a node
-  double share = 1;         ///< of the time in which steps are computed that are not repeated
+  double share = 1;         ///< share of the time in which steps are computed that are not repeated
 };
 
 /// The restart time if neither the user nor the machine states one [Jiang et al., "MegaScale", NSDI 2024, section 6.3: a

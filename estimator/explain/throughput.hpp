@@ -15,8 +15,8 @@ namespace ddl {
 struct SampleFlops {
   double forward = 0, backward = 0;
   double blocks = 0;  ///< forward FLOPs of the blocks; full recomputation recomputes blocks
-  /// FLOPs of the model that kernels may leave out: of the pairs behind masks of attention, and of convolutions with windows
-  /// of 3 × 3 and stride 1, for which Winograd's algorithm needs fewer.
+  /// Model FLOPs that kernels may skip: FLOPs of masked pairs of attention, and of convolutions with windows of 3 × 3 and
+  /// stride 1, for which Winograd's algorithm needs fewer FLOPs.
   double masked = 0, square3 = 0;
   /// Forward FLOPs of the layers that selective recomputation can recompute, summed over the layers of the same modules.
   std::vector<std::pair<RecomputeModules, double>> in_modules{};

@@ -160,15 +160,16 @@ struct ModelFacts {
   /// The rule: the last attention is causal. Encoders have no causal attention, and a decoder after an encoder ends with
   /// cross-attention. Models without attention are assumed to convert.
   bool widens_logits = true;
-  std::string kind, family;               ///< network_kind(); the family, or the name of a bundled model without one
+  std::string kind, family;               ///< result of network_kind(); the family, or the name of a bundled model without a
+                                          ///< family
   std::vector<RecomputeModules> modules;  ///< for each layer, the modules that the layer belongs to (module_layers)
   RecomputeModules has_modules;           ///< the modules that any layer belongs to
   /// Whether selective recomputation of products recomputes the layer. Recomputation of products
   /// includes all layers of a block, except attention and the first of every two matrix products that are not of experts
   /// [torchtitan, torchtitan/distributed/activation_checkpoint.py: it saves aten.mm, but not aten._grouped_mm].
   std::vector<bool> again_with_products;
-  /// Whether backward of the layer's block needs neither the layer's output nor other results of the layer, nor those of any
-  /// later layer of the block (find_spared_layers).
+  /// Whether backward of the layer's block needs no result of this layer and of all later layers of the block
+  /// (find_spared_layers).
   std::vector<bool> spared;
   /// The expert degree has to divide this number, the smallest number of experts of any layer; 0 without experts.
   std::int64_t experts = 0;

@@ -35,7 +35,7 @@ void find_gated_activations(const Model& model, const std::vector<std::vector<in
 /// quantized input is saved for backward].
 void find_narrow_copies(const Model& model, ModelFacts& facts);
 /// Counts the frozen parameters of matrix products inside blocks, whose weights may have a narrow format of their own
-/// (ModelFacts::base_parameters), and the trained parameters that are none of these (ModelFacts::muon_share).
+/// (ModelFacts::base_parameters), and the trained parameters outside of such products (ModelFacts::muon_share).
 void count_base_parameters(const Model& model, ModelFacts& facts);
 
 /// Finds the tensors that compiled code does not keep for backward: the outputs of elementwise operations and norms whose
@@ -46,8 +46,8 @@ void count_base_parameters(const Model& model, ModelFacts& facts);
 /// Sets TensorReader::keeps_compiled and ModelFacts::output_kept_compiled.
 void find_recomputed_tensors(const Model& model, ModelFacts& facts);
 
-/// Finds the layers at the end of each block of which backward needs nothing, such as the last matrix product and the
-/// addition after it: the gradients of a product need its inputs, and the gradient of an addition needs nothing.
+/// Finds the layers at the end of each block whose results backward does not need, such as the last matrix product and the
+/// addition after it. The gradients of a product need its inputs, and the gradient of an addition needs nothing.
 /// Recomputation of a block can end before these layers. `consumers`: for each layer, the layers that read its output.
 void find_spared_layers(const Model& model, const std::vector<std::vector<int>>& consumers, ModelFacts& facts);
 

@@ -18,9 +18,9 @@ struct WeightMatrices {
 /// head over a vocabulary, whose matrices would be too large. Empty for other layers, and for layers with frozen weights.
 [[nodiscard]] std::optional<WeightMatrices> preconditioned_weights(const ModelFacts& facts, std::size_t layer);
 
-/// Returns the sides of the square matrices by which an optimizer multiplies the gradient of one weight matrix. A side
-/// larger than 10,000 has none with SOAP [Vyas et al., arXiv 2409.11321; soap.py, max_precond_dim]. Shampoo divides weights
-/// into blocks with sides up to 8,192 [Shi et al., arXiv 2309.06497; facebookresearch/optimizers, README,
+/// Returns the sides of the square matrices by which an optimizer multiplies the gradient of one weight matrix. With SOAP, a
+/// side larger than 10,000 has no such matrix [Vyas et al., arXiv 2409.11321; soap.py, max_precond_dim]. Shampoo divides
+/// weights into blocks with sides up to 8,192 [Shi et al., arXiv 2309.06497; facebookresearch/optimizers, README,
 /// max_preconditioner_dim]. `blocks`: number of equal blocks.
 struct PreconditionerSides {
   double rows = 0, columns = 0;  ///< 0: no matrix for this side

@@ -16,7 +16,7 @@ bool is_fused_into_readers(std::string_view type) {
   return std::find(types.begin(), types.end(), type) != types.end();
 }
 
-/// Whether a kernel of backward that is fused with none, such as that of a matrix product, reads the tensor from memory.
+/// Whether an unfused kernel of backward, such as a matrix product, reads the tensor from memory.
 bool is_materialized_by(const Model& model, const TensorReader& reader) {
   return reader.layer >= 0 && !is_fused_into_readers(model.layers[static_cast<std::size_t>(reader.layer)].operation->type());
 }

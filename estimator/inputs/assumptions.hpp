@@ -23,8 +23,8 @@ enum class MixedPrecision {
   /// Gradients in half precision are added to 4-byte gradients, which are not sharded: 20 bytes per parameter with Adam, 12
   /// of them sharded [DeepSpeed, deepspeed/runtime/bf16_optimizer.py].
   accumulated,
-  /// Weights, gradients and the optimizer's state are in half precision, without a master copy, as if a model in bf16 is
-  /// trained by an optimizer of PyTorch: 8 bytes per parameter with Adam.
+  /// Weights, gradients and the optimizer's state are in half precision, without a master copy, as when PyTorch's optimizer
+  /// trains a model in bf16: 8 bytes per parameter with Adam.
   pure,
 };
 
@@ -54,7 +54,7 @@ enum class CrossEntropy {
   operators,  ///< one operator after the other; keeps the log-softmax of an fp32 copy, and writes the gradients of both
   /// one fp32 copy, overwritten by softmax and gradient [Megatron-LM, megatron/core/tensor_parallel/cross_entropy.py]
   in_place,
-  /// compiled functions between the exchanges of tensor parallelism, of which the second writes a second fp32 copy
+  /// compiled functions between the exchanges of tensor parallelism; the second function writes a second fp32 copy
   /// [Megatron-LM, megatron/core/fusions/fused_cross_entropy.py]
   compiled,
   fused,  ///< one kernel each for forward and backward, as torch.compile generates; no fp32 tensor is written
@@ -120,7 +120,7 @@ inline constexpr EnumNames<BiasKernels> bias_kernel_names{"fused", "gradients", 
 
 /// The precision of the weights of LoRA adapters in mixed precision.
 enum class AdapterPrecision {
-  half,      ///< that of the base
+  half,      ///< as the base
   fp32,      ///< fp32: kernels convert the tensors between an adapter and its base
   autocast,  ///< weights in fp32, and products in half precision under autocast
 };
@@ -143,7 +143,7 @@ enum class AttentionInputs {
   /// keys and values in a copy for each head of queries [Hugging Face, transformers, models/llama/modeling_llama.py,
   /// repeat_kv; pytorch/torchtitan, models/llama3/model.py, repeat_kv; pytorch/torchtune, modules/attention.py, expand]
   repeated,
-  /// with rotary positions, values as a part of the joined result of one matrix, which therefore stays with queries and keys
+  /// with rotary positions, values are a part of one matrix's joined result, so this result is kept, with queries and keys
   /// before their rotation [Lightning-AI/litgpt, litgpt/model.py, CausalSelfAttention; transformers, models/gpt_neox]
   joined,
 };
@@ -170,7 +170,7 @@ inline constexpr EnumNames<NarrowWeights> narrow_weights_names{"copies", "primar
 enum class BaseWeights {
   half,        ///< half precision
   nf4,         ///< 4 bits, and a scale of 4 bytes for 64 weights
-  nf4_double,  ///< the same, with scales of 8 bits, and a scale of 4 bytes for 256 of these: double quantization
+  nf4_double,  ///< nf4 with scales of 8 bits, and a scale of 4 bytes for 256 scales: double quantization
   int8,        ///< 8 bits, and a scale for each row [Dettmers et al., "LLM.int8()", NeurIPS 2022]
   fp8,         ///< 8 bits
   mxfp4,       ///< 4 bits, and a scale of 8 bits for 32 weights
@@ -236,14 +236,14 @@ struct Assumptions {
   /// Whether gated activation functions keep their inputs in fp8 for backward [NVIDIA, Megatron Core,
   /// megatron/core/transformer/transformer_config.py, activation_func_fp8_input_store].
   bool fp8_activation_inputs = false;
-  /// Whether the router's weights multiply the activations of experts, before the last product, and not its outputs, so that
-  /// backward does not need the outputs [NVIDIA, Megatron Core, commit 2659630721 of April 2025, "Memory efficient token
+  /// Whether the router's weights multiply the inputs of the experts' last product, and not its outputs, so that backward
+  /// does not need the outputs [NVIDIA, Megatron Core, commit 2659630721 of April 2025, "Memory efficient token
   /// permutation": megatron/core/transformer/moe/experts.py, weighted_bias_swiglu_impl].
   bool weighs_activations = false;
   /// Whether the allocator's segments grow and shrink [PyTorch, docs, "CUDA semantics", PYTORCH_ALLOC_CONF:
   /// expandable_segments].
   bool expandable_segments = false;
-  /// Whether ZeRO-3 gathers whole blocks, as FSDP does: the current one and the next, and the layers outside blocks
+  /// Whether ZeRO-3 gathers whole blocks, as FSDP does: the current block, the next block, and the layers outside blocks
   /// (most_gathered). Otherwise the largest layer is gathered, and the upper bound of the memory has whole blocks.
   bool gathers_units = false;
   /// Whether ranks add up whole gradients of several micro-batches before they exchange them, although ZeRO shards gradients
@@ -324,7 +324,7 @@ struct Assumptions {
   /// Whether the update consists of operators of a graph, whose executor runs each operator as soon as its inputs exist
   /// (early_update_bytes).
   bool graph_update = false;
-  /// Whether the allocator takes the device's memory at the start, except for a share of the libraries (context_bytes).
+  /// Whether the allocator takes the device's memory at the start, except a share that is left to libraries (context_bytes).
   bool takes_device = false;
   /// Before the update of ZeRO-1 and -2 in half precision, a rank concatenates the gradients of its shard into one tensor,
   /// and copies this tensor to fp32 [DeepSpeed, deepspeed/runtime/zero/stage_1_and_2.py, step].
@@ -332,9 +332,9 @@ struct Assumptions {
   /// Whether a stage of a pipeline keeps activations after sending them to the next stage, until the backward of their
   /// micro-batch [DeepSpeed, deepspeed/runtime/pipe/engine.py].
   bool keeps_sent = false;
-  /// Whether the engine creates more communicators than those of the axes: for all ranks, for the ranks of one replica, for
-  /// neighboring stages, and for the first and the last stage [DeepSpeed, deepspeed/runtime/pipe/engine.py, topology.py and
-  /// p2p.py].
+  /// Whether the engine creates communicators in addition to those of the axes: for all ranks, for the ranks of one replica,
+  /// for neighboring stages, and for the first and the last stage [DeepSpeed, deepspeed/runtime/pipe/engine.py, topology.py
+  /// and p2p.py].
   bool engine_groups = false;
   /// The algorithm of all gradient exchanges; unset if the user has not set it.
   std::optional<AllreduceAlgorithm> allreduce;
@@ -350,13 +350,13 @@ struct Assumptions {
   /// [FBGEMM, "Table batched embedding", fbgemm_gpu/split_table_batched_embeddings_ops_training.py; HugeCTR,
   /// HybridSparseEmbedding].
   bool batched_lookups = false;
-  /// Whether the exchanges of tables overlap with the layers before the tables' readers that read no table: HugeCTR has a
-  /// stream of its own for them [NVIDIA, HugeCTR, pybind/model_pipeline, `train_intra_iteration_overlap`].
+  /// Whether the exchanges of tables overlap with layers that precede the tables' readers and read no table: HugeCTR has a
+  /// separate stream for these exchanges [NVIDIA, HugeCTR, pybind/model_pipeline, `train_intra_iteration_overlap`].
   bool overlaps_table_exchanges = false;
   /// The share of lookups that read the most frequent hundredth of a table's rows, which are as frequent as a Zipf
   /// distribution says; 0: all rows are equally frequent.
   double frequent_lookups = 0;
-  /// Whether the stages of a pipeline go on with the next step without waiting for each other. They keep an older version of
+  /// Whether the stages of a pipeline start the next step without waiting for each other. They keep an older version of
   /// their weights for the micro-batches in flight [Narayanan et al., "PipeDream", SOSP 2019, section 3.3, weight stashing;
   /// "Memory-efficient pipeline-parallel DNN training", ICML 2021, section 3.1, PipeDream-2BW].
   bool weight_versions = false;

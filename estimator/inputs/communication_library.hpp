@@ -16,7 +16,8 @@ struct LibraryConstants {
   double tree_level = 1;   ///< between nodes, α of a level of a tree divided by α of a message in a ring
   double tree_inside = 1;  ///< inside a node, α of a level of a tree divided by α of a message in a ring
   double message = 1;      ///< α of a message of an all-to-all, divided by α of a message in a ring
-  /// Number of ranks of a node that send their messages to one rank of another node together, passed on inside the node.
+  /// Number of ranks of a node that first collect their messages inside the node, and then send them together to one rank of
+  /// another node.
   double grouped = 1;
   double ring_fill = 0;   ///< time to fill the pipeline of a ring, divided by √(start-ups · bytes)
   double tree_fill = 0;   ///< time to fill the pipeline of a tree, divided by √(start-ups · bytes)

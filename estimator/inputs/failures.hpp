@@ -26,11 +26,11 @@ inline constexpr EnumNames<CheckpointWriting> checkpoint_writing_names{"blocking
 struct Recovery {
   Failures failures{};
   std::optional<Seconds> checkpoint_every{};        ///< training time between two checkpoints; unset: the best one
-  std::optional<Seconds> checkpoint_time{};         ///< for which the training waits; unset: from bytes and bandwidth
-  std::optional<Bandwidth> checkpoint_bandwidth{};  ///< of all nodes together; unset: that of the shared storage
+  std::optional<Seconds> checkpoint_time{};         ///< time for which the training waits; unset: from bytes and bandwidth
+  std::optional<Bandwidth> checkpoint_bandwidth{};  ///< bandwidth of all nodes together; unset: that of the shared storage
   CheckpointWriting writing = CheckpointWriting::blocking;
   double spare_nodes = 0;           ///< nodes that replace failed nodes immediately
-  std::optional<Seconds> repair{};  ///< of a failed node; unset: failed nodes are always replaced
+  std::optional<Seconds> repair{};  ///< repair time of a failed node; unset: failed nodes are always replaced
 };
 
 }  // namespace ddl

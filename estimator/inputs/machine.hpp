@@ -19,7 +19,7 @@ struct DeviceKernels;
 /// The capabilities of one device according to its datasheet.
 struct Device {
   std::string name;
-  std::string noun{};                        ///< what text calls a device: `NPU`; empty: by the kind of the device
+  std::string noun{};                        ///< word for a device in reports: `NPU`; empty: depends on the kind of device
   std::vector<std::string> profile_names{};  ///< names of the device in drivers, and therefore in profiles
   int devices_per_card = 1;                  ///< 2 for each die of a card with two dies
   /// Whether the device is a host processor, which has no driver context, no caching allocator and no NCCL.
@@ -45,8 +45,8 @@ struct Device {
   std::optional<double> sustained_peak{};
   EnumArray<Precision, std::optional<double>> sustained_peaks{};
   double power = 0;  ///< power limit in watts; 0 if the datasheet does not give it
-  /// The energy in joules of a FLOP of large matrix products in half precision on a GPU that its power limit slows down,
-  /// without the power that is spent at any clock; unset if it was not measured.
+  /// Joules per FLOP of large matrix products in half precision, on a GPU that its power limit slows down. The power that is
+  /// spent at every clock is excluded. Unset if it was not measured.
   std::optional<double> joules_per_flop{};
   /// Memory of a CUDA context with all kernels of PyTorch and its libraries; unset if it was not measured.
   std::optional<Bytes> whole_context{};

@@ -23,7 +23,8 @@ constexpr double single_spread = 1.03;
 /// If bandwidth limits the time of the largest messages, measured times are extrapolated up to this
 /// multiple of the largest size.
 constexpr double size_reach = 4;
-/// If the second largest count predicts the time of the largest one less exactly than this factor, its growth is not used.
+/// If the second largest count predicts the time of the largest count with a larger error (as a factor), growth between
+/// counts is not extrapolated.
 constexpr double growth_doubt = 1.3;
 /// A 95 % interval reaches this many standard deviations to each side.
 constexpr double reach_95 = 1.96;

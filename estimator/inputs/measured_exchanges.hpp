@@ -79,16 +79,17 @@ class MeasuredExchanges {
   /// steps. If no Allreduce was measured, it takes as long as these two together, as in a ring.
   [[nodiscard]] std::optional<Seconds> time(Collective operation, Bytes message, double ranks, double nodes) const;
 
-  /// The largest message up to which time() is measured. Beyond it, the slope of the links continues the time. Empty if
-  /// time() is empty, or if bytes decide the time of the largest measured message, whose slope then holds.
+  /// The largest message up to which time() is measured. For larger messages, the time grows with the slope of the links.
+  /// Empty if time() is empty, or if bandwidth limits the time of the largest measured message, because the measured slope
+  /// is then used.
   [[nodiscard]] std::optional<Bytes> last_size(Collective operation, double ranks, double nodes) const;
 
   /// A count of ranks and nodes that was measured.
   struct MeasuredCount {
     double ranks = 2, nodes = 1;
   };
-  /// Returns the largest measured count if an exchange has more nodes (or ranks, inside a node), and if its time cannot be
-  /// extrapolated, because a curve through the smaller counts does not predict the time of the largest. Otherwise unset.
+  /// Returns the largest measured count if an exchange has more nodes (or ranks, inside a node) and cannot be extrapolated.
+  /// It cannot if a curve through the smaller counts does not predict the time of the largest count. Otherwise unset.
   [[nodiscard]] std::optional<MeasuredCount> last_count(Collective operation, Bytes message, double ranks,
                                                         double nodes) const;
 

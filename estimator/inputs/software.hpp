@@ -69,7 +69,7 @@ struct Software {
   /// Time per step in which the device waits for the framework, in addition to launches: fetching the loss, callbacks, and
   /// the start of the next step. Unset: 0.
   std::optional<Seconds> step_overhead;
-  /// Time between two looks of a rank for gradients that can be exchanged (Horovod's `HOROVOD_CYCLE_TIME`). Unset: exchanges
+  /// Interval at which a rank checks for gradients that can be exchanged (Horovod's `HOROVOD_CYCLE_TIME`). Unset: exchanges
   /// start immediately.
   std::optional<Seconds> exchange_cycle;
   /// The launch time of a backward kernel, divided by the launch time of a forward kernel. The two times differ because the

@@ -67,14 +67,14 @@ ErrorWidth device_width(const TimeErrors& errors, const TimeSensitivity& time) {
   return is_new_foreign_device(errors, time) ? errors.new_foreign_device : ErrorWidth{};
 }
 
-/// Returns what measured runs with a value of a trait say, or null if no run has the value.
+/// Returns the error of the measured runs with this value of a trait; null if no run has the value.
 const TraitError* find_trait(const TraitErrors& all, const std::string& name) {
   const auto found = std::lower_bound(all.measured.begin(), all.measured.end(), name,
                                       [](const TraitError& each, const std::string& key) { return each.name < key; });
   return found != all.measured.end() && found->name == name ? &*found : nullptr;
 }
 
-/// Returns the usual error of a time's traits. Factors of a fit to runs include it.
+/// Returns the usual error of a time's traits; 0 if factors are fitted to runs, because the factors include the error.
 double mean_error(const TimeSensitivity& time, const TraitDoubt& doubt) {
   return time.learned && time.learned->runs > 0 ? 0 : doubt.mean;
 }

@@ -12,10 +12,10 @@ namespace ddl {
 /// The share of all runs whose measured time should lie in the interval of the predicted time.
 inline constexpr double interval_level = 0.9;
 
-/// The name of the error of the factor that kernels take from other networks, among WidthShare::name.
+/// In WidthShare::name, the error of the factor on kernels that comes from other networks.
 inline constexpr std::string_view pooled_factor_name = "factor_of_other_networks";
 
-/// The name of the usual error of similar runs, among WidthShare::name.
+/// In WidthShare::name, the usual error of similar runs.
 inline constexpr std::string_view usual_error_name = "usual error of such runs";
 
 /// Error of a predicted time in each direction, as the logarithm of a factor. In 95 % of runs, the error is smaller.
@@ -45,8 +45,8 @@ struct TraitErrors {
 /// Errors of predicted times, fitted to measured runs. docs/formulas.md, "How sure a time is", has the formulas.
 struct TimeErrors {
   EnumArray<ErrorSource, ErrorWidth> sources{};  ///< widths for fitted times and for times from the datasheet
-  /// Factors on the widths of kernels and of exchanges, for each basis of a time. Less reliable
-  /// bases have no smaller factors.
+  /// Factors on the widths of kernels and of exchanges, for each basis of a time. A less reliable basis has an equal or
+  /// larger factor.
   EnumArray<TimeBasis, ErrorWidth> kernel_bases{}, exchange_bases{};
   EnumArray<ModelClass, ErrorWidth> classes{};  ///< errors of single publications that no source explains
   double usual_error = 0;                       ///< mean of ln(measured / predicted) over publications
@@ -67,11 +67,11 @@ struct TimeErrors {
   std::vector<std::string> makers{};  ///< makers of known devices other than NVIDIA: the first words of the devices' names
 };
 
-/// What the traits of a time say about its error ln(measured / predicted).
+/// The mean and variance of the error ln(measured / predicted) of a time, given its traits.
 struct TraitDoubt {
   double mean = 0, variance = 0;
 };
-/// A software without measured runs has no doubt of its own here: TimeErrors::new_software includes it.
+/// Software without measured runs adds no variance here, because TimeErrors::new_software includes it.
 [[nodiscard]] TraitDoubt trait_doubt(const TimeErrors& errors, const TimeSensitivity& time);
 
 /// Whether runs of the time's model class were measured with its software.

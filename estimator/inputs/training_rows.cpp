@@ -38,7 +38,7 @@ void set_flag(const SettingValue& setting, SettingEffects& effects) {
   effects.assumptions.*member = setting.value != 0;
 }
 
-/// Images are decoded in a training whose user sets how, and not because a software could decode them.
+/// Images are decoded only if the user sets a decoder, not because a software could decode them.
 void set_image_loader(const SettingValue& setting, SettingEffects& effects) {
   effects.software.image_loader = static_cast<ImageLoader>(setting.value);
   if (setting.origin > SettingOrigin::coefficients) effects.assumptions.decodes_images = true;

@@ -34,12 +34,13 @@ struct KernelPower {
 /// the clock at which the device reaches its least voltage.
 [[nodiscard]] double slower_under(double limit, const KernelPower& kernel, double least_voltage);
 
-/// The rate in training of kernels that were measured alone, as a fraction of the rate alone. `alone`: that rate, as a
-/// fraction of the peak.
+/// Returns the rate in training of kernels that were measured alone, divided by the measured rate. `alone`: the measured
+/// rate, as a fraction of the peak.
 [[nodiscard]] double sustained_part(const Device& device, KernelKind kind, Precision precision, double alone);
 
-/// Sets the constants of the clock of a family of repeated kernels, if its formula has them. Alone, there is no limit. In
-/// training, the clock does not recover between kernels. Returns the clock in training, as a part of the largest one.
+/// Sets the constants of the clock of a family of repeated kernels, if its formula has them. A kernel that runs alone has no
+/// limit. In training, the clock does not recover between kernels. Returns the clock in training, as a part of the largest
+/// one.
 double limit_clock(std::vector<double>& constants, KernelKind kind, const Device& device, Precision precision,
                    Conditions conditions);
 

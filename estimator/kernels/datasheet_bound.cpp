@@ -10,7 +10,8 @@ namespace {
 /// Bytes that a kernel may find in the last cache of a device: 256 MB of Instinct MI300X are the most [AMD, CDNA 3 white
 /// paper].
 constexpr double most_cached = 256e6;
-/// Multiplications of Winograd's tiles of 4 × 4 in place of those of a window of 3 × 3: 36 of 16 · 9.
+/// Multiplications with Winograd's tiles of 4 × 4, divided by those of the direct algorithm for windows of 3 × 3: 36 / (16 ·
+/// 9).
 constexpr double fewest_of_tiles = 36.0 / (16 * 9);
 /// Side of the tiles that cuDNN transforms (CUDNN_CONVOLUTION_FWD_ALGO_FFT_TILING).
 constexpr double transformed_side = 32;
@@ -27,7 +28,7 @@ double window_of(const Work& work, Pass pass) {
   return channels > 0 ? work.k / channels : unknown;
 }
 
-/// Returns the least multiplications of a convolution as a fraction of those that its FLOPs count.
+/// Returns the least number of multiplications of a convolution, divided by the number that its FLOPs count.
 double least_multiplied(const Work& work, Pass pass) {
   constexpr double one_position = 1.01;
   if (work.square3_rows > 0) return fewest_of_tiles;

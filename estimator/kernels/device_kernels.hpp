@@ -24,7 +24,7 @@ struct KernelResidual {
 /// How kernels run, which decides the clock of a device at its power limit.
 enum class Conditions {
   alone,     ///< in short bursts, before the power limit lowers the clock
-  repeated,  ///< one kernel again and again, as benchmarks of training do; the power limit lowers the clock after a while
+  repeated,  ///< one kernel repeatedly, as in benchmarks of training; the power limit lowers the clock after a while
   training,  ///< kernels of all kinds one after the other, at the clock of the power limit
 };
 template <>
@@ -51,8 +51,8 @@ struct DeviceKernels {
   std::string device;  ///< name of the device, as in the machine's datasheet
   /// Power limit in watts, multiprocessors, and peak in bf16 in FLOP/s of the measured device; 0: unknown.
   double power = 0, multiprocessors = 0, peak = 0;
-  /// Of kernels that run on matrix units, by kind: the rate in training, as a fraction of the rate that they reach alone, at
-  /// this power limit. Unset: 1.
+  /// By kind of kernel on matrix units: the rate in training at this power limit, divided by the rate of kernels that run
+  /// alone. Unset: 1.
   EnumArray<KernelKind, std::optional<double>> sustained{};
   /// The time of the frameworks' own FlashAttention-2, relative to the vendor's kernels that the families describe.
   struct Flash2 {

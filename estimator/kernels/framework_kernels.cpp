@@ -17,9 +17,9 @@ constexpr double flash1_to_flash2 = 1.8, flash2_to_flash3_forward = 1.55, cudnn_
 // Shah et al., FlashAttention-3, 2024, section 4.1: 1.5 to 1.75.
 constexpr double flash2_to_flash3_backward = 1.6;
 // Zadouri et al., FlashAttention-4, 2026, abstract: up to 1.3 times as fast as cuDNN 9.13, which the files of compute
-// capability 10 describe. `cudnn` is that version there, as in the runs of NeMo. Backward of two samples of 8,192 tokens and
-// 32 heads of 128 takes 2.3 ms (whitecircle/halo, agent-docs/optimization/flash-attention.md), and 2.85 ms by the file of
-// B200.
+// capability 10 describe. On compute capability 10, `cudnn` means this version, as in the runs of NeMo. Backward of two
+// samples of 8,192 tokens and 32 heads of 128 takes 2.3 ms (whitecircle/halo, agent-docs/optimization/flash-attention.md),
+// and 2.85 ms by the file of B200.
 constexpr double cudnn_to_flash4_forward = 1.3, cudnn_to_flash4_backward = 1.25;
 
 // The only fused kernel of attention in fp32, which PyTorch also runs if tf32 is allowed, is the memory-efficient one. From
@@ -33,10 +33,10 @@ constexpr double memory_efficient_to_flash2 = 1.4;
 // 185 with FlashAttention-2 [figures of Dao-AILab/flash-attention, as above].
 constexpr double half_efficient_to_flash2_forward = 2.1, half_efficient_to_flash2_backward = 2.4;
 
-/// Returns the kernels that run on a device where `asked` are asked for. PyTorch runs cuDNN's on compute capability 10
-/// [PyTorch, aten/src/ATen/native/transformers/cuda/sdp_utils.cpp, check_prefer_cudnn_attention]; there, they are within 3 %
-/// of FlashAttention-4 [whitecircle/halo, as above]. FlashAttention-3 is for Hopper, and FlashAttention-4 is as fast on
-/// Hopper.
+/// Returns the kernels that run on a device if the user asks for `asked`. PyTorch runs cuDNN's kernels on compute capability
+/// 10 [PyTorch, aten/src/ATen/native/transformers/cuda/sdp_utils.cpp, check_prefer_cudnn_attention]; there, cuDNN's kernels
+/// are within 3 % of FlashAttention-4 [whitecircle/halo, as above]. FlashAttention-3 is for Hopper, and FlashAttention-4 is
+/// as fast on Hopper.
 AttentionKernels kernels_on(double capability, AttentionKernels asked) {
   const bool is_hopper = capability >= 9 && capability < 10, is_blackwell = capability >= 10 && capability < 11;
   if (asked == AttentionKernels::sdpa) return is_blackwell ? AttentionKernels::flash4 : AttentionKernels::flash2;
@@ -73,18 +73,18 @@ std::span<const double> mean_square_operators(Pass pass, bool is_mixed) {
   return pass == Pass::forward ? std::span<const double>(forward) : data;
 }
 
-/// The same for rotary positions: the negative half, the concatenation, two products and a sum. Backward pads the gradient
-/// of each half with zeros.
+/// Returns these elements for rotary positions: the negative half, the concatenation, two products and a sum. Backward pads
+/// the gradient of each half with zeros.
 std::span<const double> rotary_operators(Pass pass) {
   static constexpr std::array forward{1.0, 2.0, 2.0, 2.0, 3.0};
   static constexpr std::array data{2.0, 2.0, 1.0, 1.0, 1.0, 1.0, 1.0, 3.0, 3.0};
   return pass == Pass::forward ? std::span<const double>(forward) : data;
 }
 
-/// The same for a layer norm of TensorFlow 1. Forward: mean, squared difference, its mean, inv = rsqrt·scale, x·inv,
-/// mean·inv, shift - mean·inv, and the sum. Backward-data has the gradients of both factors of each product (those of the
-/// small ones are sums), of the mean and of the variance, and the sums of the four gradients of x. Backward-weight sums the
-/// gradients of shift and, after a product, of scale.
+/// Returns these elements for a layer norm of TensorFlow 1. Forward: mean, squared difference, its mean, inv = rsqrt·scale,
+/// x·inv, mean·inv, shift - mean·inv, and the sum. Backward-data has the gradients of both factors of each product (those of
+/// the small ones are sums), of the mean and of the variance, and the sums of the four gradients of x. Backward-weight sums
+/// the gradients of shift and, after a product, of scale.
 std::span<const double> layer_norm_operators(Pass pass) {
   static constexpr std::array forward{1.0, 2.0, 1.0, 1.0, 3.0, 2.0, 2.0, 3.0};
   static constexpr std::array data{3.0, 3.0, 2.0, 3.0, 1.0, 2.0, 3.0, 2.0, 1.0, 1.0, 2.0, 2.0, 2.0, 3.0, 1.0, 2.0, 4.0};
@@ -138,7 +138,7 @@ double block_sum_time(NormSums sums, const Work& work, double bytes, const Devic
   // results/benchmark-train-amp-nchw-pt110-cu113-rtx3090.csv and -pt111-); ResNets take as long.
   constexpr double block_channels = 32, bytes_per_cycle = 17, old_bytes_per_cycle = 3.5;
   if (sums == NormSums::device || work.summed_channels <= 0 || peaks.multiprocessors <= 0) return 0;
-  // The last block to finish has as many channels as any.
+  // The time is that of a block with all of its 32 channels.
   const double blocks = std::clamp(work.summed_channels / block_channels, 1.0, std::max(1.0, peaks.multiprocessors));
   const double rate = sums == NormSums::blocks ? bytes_per_cycle : old_bytes_per_cycle;
   return bytes / (blocks * rate * peaks.cycle_rate / peaks.multiprocessors);
@@ -174,8 +174,9 @@ std::vector<Work> with_wide_softmax(std::vector<Work> kernels, Pass pass, bool i
   const auto softmax = std::find_if(kernels.begin(), kernels.end(), is_of(KernelKind::softmax));
   if (softmax == kernels.end() || std::none_of(kernels.begin(), kernels.end(), is_of(KernelKind::matrix_product)))
     return kernels;
-  const double more = wide / 2 - 1;  // items that an item in fp32 takes in addition to its own
-  // Forward reads and writes each score. Backward reads two tensors and writes one. All steps have as many scores.
+  const double more = wide / 2 - 1;  // additional traffic of an element in fp32, in elements of half precision
+  // Forward reads and writes each score. Backward reads two tensors and writes one. Each softmax has the same number of
+  // scores.
   const double scores = softmax->activation_items / (pass == Pass::forward ? 2 : 3);
   const Work converted{.activation_items = (2 + more) * scores, .is_separate = true, .kind = KernelKind::elementwise};
   std::size_t steps = 0;

@@ -90,9 +90,9 @@ namespace ddl {
 /// Returns the kernels of a layer with adapters in fp32 whose base is in half precision. `input_items`: the elements of the
 /// layer's input. Each adapter converts its input and computes in fp32 (Work::is_wide); the sum of both results is converted
 /// back. These products are in fp32 and not in TF32, as PyTorch multiplies by default. Under autocast, products convert the
-/// input back to half precision, and all that follows stays in it [Hugging Face, PEFT, peft/tuners/tuners_utils.py,
-/// cast_adapter_dtype; peft/tuners/lora/layer.py, Linear.forward; PyTorch, torch.backends.cuda.matmul.allow_tf32, and
-/// aten/src/ATen/autocast_mode.h].
+/// input back to half precision, and later operations stay in half precision [Hugging Face, PEFT,
+/// peft/tuners/tuners_utils.py, cast_adapter_dtype; peft/tuners/lora/layer.py, Linear.forward; PyTorch,
+/// torch.backends.cuda.matmul.allow_tf32, and aten/src/ATen/autocast_mode.h].
 [[nodiscard]] std::vector<Work> with_wide_adapters(std::vector<Work> kernels, const Operation& operation, Pass pass,
                                                    double input_items, bool is_autocast);
 

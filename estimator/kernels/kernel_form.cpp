@@ -17,7 +17,7 @@ KernelShape shape_of(const Work& work, double samples, double item_bytes) {
                     .sums_positions = work.sums_positions,
                     .square3_rows = work.square3_rows,
                     .square3_columns = work.square3_columns};
-  // The products of experts have rows, or sums, that grow with the samples. Those of heads grow in number.
+  // In products of experts, the rows or the sums grow with the samples. In products of heads, the number of products grows.
   if (work.batched != Work::Batched::count && work.count > 1) shape.experts = work.count;
   switch (work.batched) {
     case Work::Batched::m:

@@ -41,7 +41,7 @@ struct KernelConstant {
   double usual, least, most;
   bool is_fitted = true;        ///< if false, the default is always used
   bool is_optional = false;     ///< files may omit it; the default is then used
-  bool is_of_repeated = false;  ///< it is only fitted to kernels that were measured again and again
+  bool is_of_repeated = false;  ///< fitted only to repeated kernels (Conditions::repeated)
 };
 
 /// A formula for a kernel's time. The formula's constants are dimensionless, except for `start`, which is in microseconds.

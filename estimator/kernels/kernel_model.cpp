@@ -90,7 +90,7 @@ std::optional<int> distance(const KernelFamily& family, KernelKind kind, Pass pa
   if (family.precision != precision || !same_units) {
     const bool same_items = item_bytes(family.precision) == item_bytes(precision);
     if (!same_units && is_own) return std::nullopt;
-    // The rate that was reached in half precision says more than products in narrower formats.
+    // The attainable peak in half precision predicts better than measured products in narrower formats.
     const bool is_reached = !is_narrow(precision) && device.attainable_peak < 1;
     if (is_own && is_product && is_narrow(family.precision) && is_reached) return std::nullopt;
     if (is_moved) {
@@ -194,7 +194,7 @@ DevicePeaks device_peaks(const Device& device, Precision precision) {
   const FlopRate own = device.peak_at(precision).value_or(vector);
   // TPUs and accelerators multiply in matrix units in every precision, and feed these units from memories of their own
   // [Jouppi et al., "In-datacenter performance analysis of a tensor processing unit", ISCA 2017; Liao et al., "Ascend", HPCA
-  // 2021]. No Winograd convolutions of theirs are known.
+  // 2021]. No Winograd convolutions are known for these devices.
   const bool is_of_matrix_units = device.is_tpu || device.is_accelerator;
   // The vector rate of a device without known multiprocessors gives no clock.
   const bool has_lanes = device.compute_capability || device.multiprocessors;
@@ -425,7 +425,8 @@ Seconds KernelModel::least(const Work& asked, Pass pass, double samples) const {
   const Work work = as_run(asked, pass);
   const Family& family = family_of(work.kernel_kind(), pass);
   if (family.family == nullptr) return roofline_.time(work, samples) * family.under_limit + copies(work, samples);
-  const KernelShape shape = shape_of(work, samples, worked_bytes(work, peaks_, item_bytes_));  // without sums, for any split
+  const KernelShape shape = shape_of(work, samples, worked_bytes(work, peaks_, item_bytes_));  // a bound for any split
+                                                                                               // excludes fp32 sums
   const double slower = work.kernel_kind() == KernelKind::fused_attention ? attention_factor_[pass] : 1;
   double least = form_of(shape.kind).least(shape, peaks_, family.constants) * family.least_ratio;
   const Family& moving = family_of(KernelKind::elementwise, pass);

@@ -56,7 +56,8 @@ class KernelModel {
   struct Family {
     const KernelFamily* family = nullptr;
     bool is_own = false;
-    bool is_fitted = false;  ///< whether it is of this device; products in nvfp4, MX formats and int8 need their own format
+    bool is_fitted = false;  ///< whether the family is of this device; nvfp4, MX and int8 products need a family of their
+                             ///< format
     std::vector<double> constants{};
     double least_ratio = 1;  ///< lower limit of the residuals
     /// Whether kernels were measured alone, and now run in training. Alone, the power limit slows down only long kernels.

@@ -293,7 +293,7 @@ Seconds KernelTimes::least_pass_time(std::size_t layer, const Operation& operati
 }
 
 KernelCost KernelTimes::update_cost(double parameters) const {
-  // The measured update is that of timed_as(optimizer).
+  // The measured update ran the optimizer timed_as(optimizer).
   const auto more = [this](UpdateImplementation implementation) {
     return update_words(optimizer_, implementation) / update_words(timed_as(optimizer_), implementation);
   };

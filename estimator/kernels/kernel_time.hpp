@@ -126,13 +126,13 @@ class KernelTimes {
   std::optional<KernelModel> narrow_model_;  ///< kernel model of fp8 or nvfp4, if linear layers run in that format
   /// kernel model of fused attention in fp32, which runs on units of tf32 (splits_full_precision)
   std::optional<KernelModel> attention_model_;
-  std::vector<bool> wide_;  ///< by layer, whether autocast runs it in fp32; empty: no layer
+  std::vector<bool> wide_;  ///< for each layer, whether autocast runs it in fp32; empty: no layer
   /// Returns whether a layer's tensors are in half precision.
   [[nodiscard]] bool is_half(std::size_t layer) const { return is_mixed(precision_) && (wide_.empty() || !wide_[layer]); }
   /// Returns the kernel model of a kernel of a layer in the precision `of_layer`.
   [[nodiscard]] const KernelModel& model_of(const Work& work, Precision of_layer) const;
   std::vector<Fusion> fusion_;   ///< fusion of each layer; empty if no kernels are fused
-  std::vector<bool> quantized_;  ///< by layer, whether separate kernels quantize inputs of products; empty: no layer
+  std::vector<bool> quantized_;  ///< for each layer, whether separate kernels quantize inputs of products; empty: no layer
   /// for each layer, whether unfused operators multiply its bias by the router's weights and add
   /// the product; empty: no layer
   std::vector<bool> weighted_;

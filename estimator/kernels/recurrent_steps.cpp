@@ -7,8 +7,8 @@ namespace ddl {
 namespace {
 
 /// Returns whether PyTorch would choose persistent kernels for an LSTM [PyTorch, aten/src/ATen/native/cudnn/RNN.cpp,
-/// get_algo and the conditions that it calls]. Other frameworks are taken to choose alike. Packed sequences, for which
-/// PyTorch never chooses them, are not known to the model.
+/// get_algo and the conditions that it calls]. Other frameworks are assumed to choose in the same way. PyTorch never chooses
+/// these kernels for packed sequences, which the model does not know.
 bool is_persistent(const Operation& operation, std::span<const TensorShape> inputs, const TensorShape& output,
                    double samples, PersistentKernels persistent) {
   if (persistent == PersistentKernels::never) return false;

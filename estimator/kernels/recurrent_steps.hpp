@@ -18,9 +18,9 @@ namespace ddl {
 enum class PersistentKernels { never, volta, ampere };
 [[nodiscard]] PersistentKernels persistent_kernels(const Device& device, Precision precision);
 
-/// Returns what the time steps of a recurrent layer add to the times of their products in a pass: the kernels of the gates,
-/// and the time until a kernel that needs the result of the previous one starts. Steps of both directions overlap. Zero for
-/// other operations, and for persistent kernels. `inputs`, `output`: shapes for one sample.
+/// Returns the time that the time steps of a recurrent layer add to their matrix products in a pass: the kernels of the
+/// gates, and the delay between two dependent kernels. Steps of both directions overlap. Zero for other operations, and for
+/// persistent kernels. `inputs`, `output`: shapes for one sample.
 [[nodiscard]] Seconds time_between_steps(const Operation& operation, Pass pass, std::span<const TensorShape> inputs,
                                          const TensorShape& output, double samples, PersistentKernels persistent);
 

@@ -113,7 +113,7 @@ std::vector<ShardProblem> shard_problems(const ShardContext& context, const Laye
     const Precision precision = casting ? Precision::fp32 : update_precision(context.plan.precision);
     if (table.rows > 0 && table.columns > 0) problems.push_back({table_addition(table, precision), 1, true});
   }
-  // A gradient is as large as its tensor is in memory after the tensor's exchanges.
+  // A gradient has the size that its tensor has in memory after exchanges.
   if (const int additions = context.facts.gradient_additions[context.index()]; additions > 0) {
     problems.push_back({gradient_addition(shard.kept_output, samples, precision_of(context)), additions, true});
   }

@@ -15,9 +15,9 @@ namespace ddl {
 /// Returns the software's `step_overhead`, in seconds. Returns zero if the assumptions exclude waiting for the host.
 [[nodiscard]] Seconds step_overhead(const Job& job);
 
-/// Returns the time of a step in which the device waits for the framework, in addition to launches, in seconds: the
-/// software's `step_overhead`, and the wait of the last gradients for the start of their exchange, if the software starts
-/// exchanges in cycles.
+/// Returns the seconds of a step in which the device waits for the framework, in addition to launches. They are the
+/// software's `step_overhead` and, if the software starts exchanges in cycles, the wait of the last gradients for the start
+/// of their exchange.
 [[nodiscard]] Seconds fixed_waiting(const Job& job, const Plan& plan);
 
 /// Returns how many launches the host needs for this kernel, in units of forward launches. Returns

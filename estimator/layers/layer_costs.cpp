@@ -193,7 +193,7 @@ void set_kernels(const KernelCosts& kernels, LayerCosts& costs) {
   costs[LayerCount::backward_kernels] = kernels.backward_kernels;
 }
 
-/// Adds what is done next to the kernels of a shard: conversions of frozen weights, and the update.
+/// Adds the work of a shard in addition to its kernels: conversions of frozen weights, and the update.
 void add_conversions_and_update(const Job& job, const ShardContext& context, const LayerShard& shard, LayerCosts& costs) {
   // Frozen weights in a format of their own are read, and written in the precision of the kernels, before each pass.
   if (const double converted = converted_bytes(context, shard); converted > 0) {
@@ -666,7 +666,7 @@ Bytes LayerCostTable::cut_bytes(int layer) const {
   };
   if (kinds_.layouts.empty()) return bytes_on(plan_, kinds_.replicated);
   // A rank sends the smaller of the parts that it has and that the next stage needs. Ranks of the stage that reads the
-  // tensor lay it out anew.
+  // tensor reshard it.
   const auto bytes_at = [&](int at) {
     const auto own = static_cast<std::size_t>(kind(at));
     return bytes_on(layout_of(own).plan, kinds_.layouts[kinds_.layout_of(own)].replicated);

@@ -90,7 +90,7 @@ struct LayerCosts {
   EnumArray<LayerBytes, Bytes> bytes;
   /// For each gradient group of the table, the number of parameters whose gradients are summed along the group's axes.
   std::array<double, most_gradient_groups> gradient_parameters{};
-  std::array<double, most_gradient_groups> frozen_parameters{};  ///< by group: number of parameters without gradients
+  std::array<double, most_gradient_groups> frozen_parameters{};  ///< for each group, number of parameters without gradients
 
   [[nodiscard]] Seconds& operator[](LayerTime row) { return times[row]; }
   [[nodiscard]] Seconds operator[](LayerTime row) const { return times[row]; }
@@ -170,8 +170,8 @@ struct LayerKinds {
   std::vector<LayerRange> outside;           ///< runs of layers outside of blocks
   /// The layouts of a plan with segments; empty if all layers have one layout.
   std::vector<LayoutOfMesh> layouts{};
-  std::vector<std::size_t> layout{};  ///< by kind: its layout; empty if all layers have one layout
-  std::vector<Borders> borders{};     ///< by kind: its tensors between layouts; empty if all layers have one layout
+  std::vector<std::size_t> layout{};  ///< layout of each kind; empty if all layers have one layout
+  std::vector<Borders> borders{};     ///< tensors of each kind between layouts; empty if all layers have one layout
 
   [[nodiscard]] std::size_t layout_of(std::size_t kind_number) const { return layout.empty() ? 0 : layout[kind_number]; }
 };
@@ -224,7 +224,7 @@ class LayerCostTable {
   [[nodiscard]] const LayerCosts& total() const { return total_; }
   [[nodiscard]] const LayerCosts& at(int layer) const;
   /// Returns the time of the exchanges of a layer for one micro-batch, without gradients and without overlap, if its tensors
-  /// have these borders. Null: the tensors have none.
+  /// have these borders. Null: no borders.
   [[nodiscard]] Seconds exchange_time_with(int layer, const Borders* borders) const;
   /// Returns the memory requests of a layer.
   [[nodiscard]] const LayerMemory& memory(int layer) const { return memory_[static_cast<std::size_t>(kind(layer))]; }

@@ -61,8 +61,8 @@ LayerMemory layer_memory(const Job& job, const ShardContext& context, const Laye
     memory.inputs.push_back(bytes(i == 0 ? shard.kept_input : shard.inputs[i], inputs[i]));
   }
   if (has_linear_entropy(context)) {
-    // Logits of one chunk exist at a time. Chunks are as long as makes their logits as large as the hidden states of all
-    // tokens [Liger Kernel, src/liger_kernel/ops/fused_linear_cross_entropy.py].
+    // Logits of one chunk exist at a time. The logits of a chunk are as large as the hidden states of all tokens [Liger
+    // Kernel, src/liger_kernel/ops/fused_linear_cross_entropy.py].
     const bool is_loss = context.at().operation->type() == "loss";
     const auto head = static_cast<std::size_t>(context.facts.last_matrix);
     const TensorShape& hidden = context.facts.model->layers[head].input_shapes.front();

@@ -65,7 +65,7 @@ class Preconditioning {
  private:
   static constexpr double nine = 9;
 
-  /// The side of a block's weights, also of one without a matrix for that side.
+  /// The numbers of rows and columns of a block of weights, even if the optimizer has no matrix for that side.
   [[nodiscard]] double weights_rows() const { return sides_.rows > 0 ? sides_.rows : weights_.rows; }
   [[nodiscard]] double weights_columns() const { return sides_.columns > 0 ? sides_.columns : weights_.columns; }
   [[nodiscard]] Seconds product(double m, double n, double k) const {
@@ -83,7 +83,7 @@ class Preconditioning {
   Precision precision_;
   WeightMatrices weights_;
   PreconditionerSides sides_;
-  double matrices_ = 1;  ///< on this rank
+  double matrices_ = 1;  ///< number on this rank
   double every_ = 1;     ///< steps between two decompositions
 };
 

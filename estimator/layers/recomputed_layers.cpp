@@ -46,7 +46,8 @@ std::vector<LayerRange> blocks_in_segments(const Model& model, const LayerKinds&
   return blocks;
 }
 
-/// Adds the costs of the layers of whole or cut blocks, without the spared layers at their ends.
+/// Adds the costs of the layers of whole or cut blocks, except the layers at their ends that are not recomputed
+/// (ModelFacts::spared).
 void add_unspared(const ModelFacts& facts, const LayerCostTable& costs, const LayerRange& blocks, LayerCosts& again) {
   struct Alike {
     LayerRange layers{};

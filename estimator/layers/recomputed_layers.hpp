@@ -22,8 +22,8 @@ namespace ddl {
 [[nodiscard]] std::vector<LayerRange> recomputed_blocks(const Model& model, const LayerKinds& kinds, const Plan& plan,
                                                         int first, int last);
 
-/// Returns the costs of the layers that full recomputation recomputes in backward, without spared layers if recomputation
-/// stops early.
+/// Returns the costs of the layers that full recomputation recomputes in backward. If recomputation stops early, the layers
+/// of ModelFacts::spared are not included.
 [[nodiscard]] LayerCosts recomputed_costs(const Job& job, const LayerCostTable& costs, const Plan& plan, int first,
                                           int last);
 

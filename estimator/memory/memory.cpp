@@ -92,8 +92,7 @@ void change_state(const ModelFacts& facts, const Plan& plan, const Assumptions& 
   if (plan.optimizer == Optimizer::adafactor) bytes.optimizer += wide * facts.factored_share;
   if (plan.optimizer == Optimizer::kfac) bytes.optimizer += wide * facts.kfac_items;
   if (plan.optimizer == Optimizer::soap) bytes.optimizer += wide * facts.soap_items;
-  // Replicas divide Shampoo's state among each other [Shi et al., arXiv 2309.06497, abstract]; ZeRO does so for all
-  // state.
+  // Replicas divide Shampoo's state among each other [Shi et al., arXiv 2309.06497, abstract]; ZeRO shards all state.
   if (plan.optimizer == Optimizer::shampoo)
     bytes.optimizer += wide * facts.shampoo_items / (plan.zero_stage > 0 ? 1 : plan.mesh.replicas());
   if (plan.optimizer == Optimizer::rowwise_adagrad) bytes.optimizer += wide * facts.rowwise_share;
@@ -128,7 +127,7 @@ double frozen_master_bytes(const Plan& plan, const Assumptions& assumptions, boo
   constexpr double half_bytes = 2, wide_bytes = 4;
   const bool is_alone = plan.mesh.replicas() == 1;
   if (!is_alone && plan.zero_stage < 2) return half_bytes * plan.shards();
-  // Weights that are gathered a block at a time count half of their shard's bytes.
+  // If weights are gathered block by block, two bytes of the fp32 shard already count as the weight.
   return is_alone || (plan.zero_stage >= 3 && plan.reshard && !is_whole) ? wide_bytes - half_bytes : wide_bytes;
 }
 
@@ -142,17 +141,19 @@ ParameterBytes parameter_bytes(const ModelFacts& facts, const Plan& plan, const 
   bytes.has_gradients_on_host = moves_gradients(plan, assumptions);
   bytes.is_whole = holds_whole(plan, assumptions);
   if (shards_masters(plan, assumptions)) {
-    // The shards of weights are the master copies, of which weights count two bytes. Shards of gradients are as wide.
+    // The shards of weights are the master copies. Two of their bytes count as weights. Shards of gradients are in fp32,
+    // too.
     constexpr double half_bytes = 2, wide_bytes = 4;
     if (plan.zero_stage >= 3 && plan.reshard && !bytes.is_whole) bytes.optimizer -= half_bytes;
     if (!bytes.is_whole) bytes.gradient = wide_bytes;
   }
-  // Gradients of several micro-batches are added up in the precision in which ranks add them up.
+  // Gradients of several micro-batches are added up in the precision in which ranks sum gradients.
   constexpr double wide_sum = 4;
   if (bytes.is_whole && assumptions.gradient_sums == GradientSums::full) bytes.gradient = wide_sum;
   const double frozen = facts.parameters - facts.trained_parameters;
   if (assumptions.base && facts.parameters > 0) {
-    // Other frozen weights, such as embeddings and norms, are in half precision, or in that of the training without one.
+    // Other frozen weights, such as embeddings and norms, are in half precision if precision is mixed, else in the plan's
+    // precision.
     const double other = is_mixed(plan.precision) ? 2 : item_bytes(plan.precision);
     const double base =
         base_item_bytes(*assumptions.base) * facts.base_parameters + other * (frozen - facts.base_parameters);
@@ -366,8 +367,8 @@ double blocks_between(const Model& model, int first, int last) {
   return std::max(1.0, blocks);
 }
 
-/// Returns how often the activations of all layers of a stage exist at once, where a recomputed block has those of one
-/// micro-batch while its backward runs. `in_flight`: the same without recomputation.
+/// Returns for how many micro-batches the activations of all layers of a stage exist at once. A recomputed block counts one
+/// micro-batch, while its backward runs. `in_flight`: the number without recomputation.
 double held_passes(const StageOf& stage, double in_flight) {
   if (stage.plan.recompute != Recompute::full) return in_flight;
   const Model& model = *stage.job.facts.model;

@@ -88,10 +88,10 @@ struct MemoryBreakdown {
 /// master copy, which is part of the optimizer's state (16 bytes in total with Adam, [Kort22]).
 struct ParameterBytes {
   double weight = 4, gradient = 4, optimizer = 0;
-  bool has_gradients_on_host = false;  ///< moves_gradients()
-  bool is_whole = false;               ///< holds_whole()
-  double shard = 0;                    ///< of a weight in the shard that a rank holds in addition to whole weights
-  double frozen_master = 0;            ///< of a frozen weight in fp32, in addition to `weight`; `shard` has its share
+  bool has_gradients_on_host = false;  ///< result of moves_gradients()
+  bool is_whole = false;               ///< result of holds_whole()
+  double shard = 0;                    ///< bytes of a weight in the shard that a rank holds in addition to whole weights
+  double frozen_master = 0;            ///< bytes of a frozen weight in fp32, in addition to `weight`; `shard` has its share
 };
 [[nodiscard]] ParameterBytes parameter_bytes(Optimizer optimizer, Precision precision,
                                              MixedPrecision mixed = MixedPrecision::half_gradients);
@@ -134,10 +134,10 @@ struct ParameterCounts {
 /// over lists of tensors (`foreach`) unless they are fused [PyTorch docs, torch.optim.Adam: this takes about as much memory
 /// as the parameters]. The result is 0 if the user sets a fused update or an update tensor by tensor.
 [[nodiscard]] double update_scratch_bytes(const Plan& plan, const Assumptions& assumptions);
-/// Returns the bytes per parameter of products that exist from the start of a step until the update: an optimizer that is
-/// written in operators of a graph multiplies each moment, and weights that decay, with constants, and the executor runs
-/// these products at once because their inputs exist [Abadi et al., "TensorFlow", OSDI 2016, section 3.1; google-research/
-/// bert, optimization.py, AdamWeightDecayOptimizer.apply_gradients].
+/// Returns the bytes per parameter of products that exist from the start of a step until the update. If the optimizer
+/// consists of operators of a graph, it multiplies moments, and weights that decay, by constants. The executor runs these
+/// products at the start of a step, because their inputs exist [Abadi et al., "TensorFlow", OSDI 2016, section 3.1;
+/// google-research/ bert, optimization.py, AdamWeightDecayOptimizer.apply_gradients].
 [[nodiscard]] double early_update_bytes(const Plan& plan, const Assumptions& assumptions);
 /// Returns how many of `trained` gradients a rank copies into one tensor before the update (Assumptions::flat_gradients).
 [[nodiscard]] double flat_gradient_items(const Plan& plan, const Assumptions& assumptions, double trained);
@@ -156,8 +156,8 @@ struct Communicator {
   Among among = Among::axis;
   Bytes bytes{};  ///< buffers of the communicator on each rank
 };
-/// The engine's own groups of ranks: none, groups without tied weights, or also groups of stages
-/// that hold copies of the same weights.
+/// The groups of ranks that the engine creates: none, the usual groups, or also groups of stages with copies of tied
+/// weights.
 enum class EngineGroups { none, untied, tied };
 [[nodiscard]] EngineGroups engine_groups_of(const Job& job);
 /// Returns the communicators of a plan on its first stage: one for each axis with a degree above
@@ -181,10 +181,10 @@ struct ContextBytes {
   Bytes expected{}, most{};
 };
 [[nodiscard]] ContextBytes context_bytes(const Device& device, bool all_kernels = false);
-/// Returns the same under the assumptions of a job. If the framework's allocator takes the device's memory at the start, the
-/// context and the libraries have what it leaves: 300 MB of the driver, and of the rest the larger one of 300 MiB and 5 %
-/// [TensorFlow 1.15, tensorflow/core/common_runtime/gpu/gpu_device.cc, MinSystemMemory; its limit on a V100 of 16 GB is
-/// 15,753,943,450 bytes: salesforce/ctrl, issue 43].
+/// Returns the memory of the context under the assumptions of a job. If the framework's allocator takes the device's memory
+/// at the start, the context and the libraries get the remaining memory: 300 MB for the driver, and of the rest 5 %, but at
+/// least 300 MiB [TensorFlow 1.15, tensorflow/core/common_runtime/gpu/gpu_device.cc, MinSystemMemory; its limit on a V100 of
+/// 16 GB is 15,753,943,450 bytes: salesforce/ctrl, issue 43].
 [[nodiscard]] ContextBytes context_bytes(const Device& device, const Assumptions& assumptions);
 /// PyTorch's workspaces of cuBLAS: 4096 KiB × 2 and 16 KiB × 8, or 32 MiB for compute capability 9, 10 and 12, for each
 /// handle; the threads of forward and of autograd's backward have a handle each [PyTorch,

@@ -128,7 +128,7 @@ class MemoryRecord {
   CachingAllocator allocator_;
   std::vector<Held> held_;
   std::vector<TimelinePoint> points_;
-  std::vector<std::array<Bytes, memory_item_count>> items_;  ///< of each point
+  std::vector<std::array<Bytes, memory_item_count>> items_;  ///< items of each point
   std::size_t peak_count_ = 0, stop_at_ = nothing;
   Bytes peak_{};
   StepPhase phase_ = StepPhase::setup, peak_phase_ = StepPhase::setup;

@@ -52,8 +52,8 @@ Bytes most_unmodeled(const StageOf& stage, Bytes activations) {
   const bool is_known = job.assumptions.attention_inputs != AttentionInputs::own;
   if (!is_older && !has_frozen && (!job.facts.repeats_keys || is_known)) return {};
   // Without dropout and inputs of attention, the peaks of nine models with LoRA exceeded the predicted activations by 6 to
-  // 67 %, and by 22 % in the median [Lightning-AI/litgpt, config_hub/finetune/README.md]. The share stays where they are
-  // described, because few of such peaks are known.
+  // 67 %, and by 22 % in the median [Lightning-AI/litgpt, config_hub/finetune/README.md]. The share is also added where
+  // dropout and these inputs are described, because few such peaks are known.
   constexpr double later = 0.22;
   // Under PyTorch 1, five peaks of BERT exceeded the predicted ones by 21 to 24.5 % of the activations in fp32, and by 40 %
   // under autocast [huggingface/transformers, docs/source/en/perf_train_gpu_one.mdx].
@@ -72,7 +72,7 @@ Bytes most_gathered(const StageOf& stage) {
   const ModelFacts& facts = stage.job.facts;
   const double ranks = plan.zero_stage >= 3 ? plan.shards() : 1.0;
   const bool streams = streams_weights(plan);
-  // On one device, FSDP converts the weights of the units that others would gather.
+  // On one device, FSDP converts the weights of each unit instead of gathering them.
   const bool converts = assumptions.gathers_units && plan.mesh.devices() == 1 && is_mixed(plan.precision) &&
                         assumptions.mixed_precision == MixedPrecision::half_gradients && !assumptions.base;
   if (!streams && !converts && (ranks <= 1 || !plan.reshard || holds_whole(plan, assumptions))) return {};

@@ -6,15 +6,16 @@
 namespace ddl {
 
 /// Returns an upper bound of what operators of eager frameworks keep for backward in addition to the rules of this program,
-/// for sequence models whose formulas run operator by operator. One part is a share of the activations: under PyTorch 1 and
-/// TensorFlow 1 always, later in mixed precision if the model has adapters (masks and copies of their dropout) or fewer
-/// heads of keys than of queries (copies of repeated keys and values). The saved tensors of other models are exact
-/// (docs/memory.md). The other part are the inputs of quantized frozen layers, which older versions of bitsandbytes keep.
+/// for sequence models whose formulas run operator by operator. One part is a share of the activations. It always applies
+/// under PyTorch 1 and TensorFlow 1. In later versions, it applies in mixed precision if the model has adapters (masks and
+/// copies of their dropout) or fewer key heads than query heads (copies of repeated keys and values). The saved tensors of
+/// other models are exact (docs/memory.md). The other part are the inputs of quantized frozen layers, which older versions
+/// of bitsandbytes keep.
 [[nodiscard]] Bytes most_unmodeled(const StageOf& stage, Bytes activations);
 
-/// Returns how much more memory weights may take if a framework gathers whole blocks, as FSDP does, instead of layers: the
-/// current block, the next one, which is fetched ahead, and all layers outside blocks, which stay gathered between forward
-/// and backward. If weights are offloaded, the rank's shards of these are copied to the device first. Scales of quantized
+/// Returns the additional memory of weights if a framework gathers whole blocks instead of layers, as FSDP does. It gathers
+/// the current block, the prefetched next block, and all layers outside blocks, which stay gathered between forward and
+/// backward. If weights are offloaded, the rank's shards of these are copied to the device first. Scales of quantized
 /// weights are on each rank, whole. Zero for plans that do not shard or offload weights.
 [[nodiscard]] Bytes most_gathered(const StageOf& stage);
 

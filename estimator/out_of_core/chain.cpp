@@ -33,7 +33,7 @@ double peak_of(const ChainGroup& group, GroupChoice choice, double absent) {
   return peak.value() - absent;
 }
 
-/// A partial schedule: the choices for the first groups of layers, of which forward is done. If backward of the next group
+/// A partial schedule: the choices for the first groups of layers, whose forward is done. If backward of the next group
 /// starts at s and ends at t, and the link is busy with copies to the device until u, then backward of the first groups ends
 /// at max(t + after_end, s + after_start, u + after_copy, not_before).
 struct Label {

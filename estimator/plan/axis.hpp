@@ -114,9 +114,9 @@ inline constexpr Family weight_axes = [] {
   for (const AxisRow& row : axis_table) family |= row.divides_weights ? family_bit(row.axis) : 0;
   return family;
 }();
-/// Bits of a Family for a data axis that is divided into shard groups: a bit for the neighboring
-/// ranks of one group, a bit for the ranks at the same position in each group, and from bit
-/// `shard_group_shift` on the size of a group. Only exchanges use these bits.
+/// Bits of a Family for a data axis that is divided into shard groups. One bit stands for the neighboring ranks of one
+/// group, another bit for the ranks at the same position in each group. The bits from `shard_group_shift` on are the size of
+/// a group. Only exchanges use these bits.
 inline constexpr unsigned shard_group_shift = 16;
 inline constexpr Family in_shard_group = 1U << 14U, across_shard_groups = 1U << 15U;
 /// Returns these axes with the data axis replaced by shard groups of `size` ranks.

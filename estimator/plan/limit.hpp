@@ -34,7 +34,8 @@ struct Limit {
     /// modules to recompute without selective recomputation, in a model that lacks the modules, or
     /// with software that keeps operators' results
     recompute_modules,
-    tables,  ///< tables distributed by a plan with other axes than data, with ZeRO, or without tables or columns for all
+    tables,  ///< tables distributed by a plan with other axes than data, with ZeRO, or with too few tables or columns for
+             ///< its ranks
     local_steps,      ///< several local steps of ranks that shard their state, or with a single rank
     allreduce,        ///< a prescribed allreduce of gradients that ZeRO reduces and scatters
     compression,      ///< compressed sums of gradients that ZeRO shards

@@ -163,7 +163,7 @@ struct Plan {
 [[nodiscard]] std::vector<Mesh> meshes_of(const Plan& plan);
 /// Returns the plan with all layers on one of its meshes.
 [[nodiscard]] Plan on_mesh(const Plan& plan, const Mesh& mesh);
-/// Joins segments that have the same mesh as the layers before, so that equal layouts are equal plans.
+/// Merges segments that have the same mesh as the layers before, so that equal layouts are equal plans.
 void join_segments(Plan& plan);
 /// Returns the way in which a plan holds a table.
 [[nodiscard]] Tables tables_of(const Plan& plan, std::size_t table);
@@ -173,15 +173,15 @@ void join_segments(Plan& plan);
 [[nodiscard]] inline bool has_layouts(const Plan& plan) {
   return !plan.segments.empty() || !plan.table_segments.empty() || !plan.recompute_segments.empty();
 }
-/// Joins segments of tables that are held in the same way as the tables before.
+/// Merges segments of tables that are held in the same way as the tables before.
 void join_table_segments(Plan& plan);
-/// Returns whether the recompute segments of a plan recompute a block that begins in its stage at a layer.
+/// Returns whether the recompute segments of a plan recompute a block whose first layer in its stage is `layer`.
 [[nodiscard]] bool recomputes_from(const Plan& plan, int layer);
-/// Joins recompute segments that are alike; without a recomputed segment, the plan recomputes nothing.
+/// Merges equal adjacent recompute segments. If no segment is recomputed, the plan recomputes nothing.
 void join_recompute_segments(Plan& plan);
 /// Returns the notation of the recompute segments, `from14:keep from20:ac`; empty if there are none.
 [[nodiscard]] std::string recompute_segments_text(const Plan& plan);
-/// Reads a part of such a text; empty if it is none.
+/// Parses one segment of this notation; empty if `part` is not a segment.
 [[nodiscard]] std::optional<RecomputeSegment> parse_recompute_segment(std::string_view part);
 /// Returns the axes with a degree above one as text, innermost first: `filter,data`.
 [[nodiscard]] std::string placement_text(const Plan& plan);

@@ -66,8 +66,8 @@ Bytes ActivationBounds::least(const Plan& plan) {
   const Kept& kept = kept_of(plan);
   const int stages = plan.mesh[Axis::pipeline];
   const double samples = std::min(many_samples, samples_per_micro_batch(plan));
-  // Of all schedules, 1F1B keeps the fewest micro-batches. If no stage keeps more than B bytes, each stage keeps at most B
-  // divided by its number of micro-batches of one of them.
+  // Of all schedules, 1F1B keeps the fewest micro-batches. If no stage keeps more than B bytes, a stage keeps at most B
+  // divided by its number of micro-batches for one micro-batch.
   const auto in_flight = [&](int stage) {
     return micro_batches_in_flight(Schedule::one_forward_one_backward, stage, stages,
                                    static_cast<double>(plan.micro_batches));

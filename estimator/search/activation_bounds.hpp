@@ -22,13 +22,13 @@ class ActivationBounds {
  private:
   /// What a micro-batch keeps for each of its samples.
   struct Kept {
-    Bytes all{};    ///< of all layers
-    Bytes first{};  ///< of the first layer
+    Bytes all{};    ///< bytes of all layers
+    Bytes first{};  ///< bytes of the first layer
   };
   const Kept& kept_of(const Plan& plan);
 
   const Estimator& estimator_;
-  Job job_;                     ///< without kept copies of sent tensors: no stage may end after the first layer
+  Job job_;                     ///< without kept copies of sent tensors, because no stage may end after the first layer
   std::map<Mesh, Kept> known_;  ///< keyed by the degrees except replicas and stages
 };
 

@@ -16,8 +16,7 @@ namespace ddl {
 /// Returns all divisors of a number, in ascending order.
 [[nodiscard]] std::vector<std::int64_t> divisors(std::int64_t number);
 
-/// Returns the meshes in which one dimension has a prime factor less than in `mesh`, and another dimension has that factor
-/// more.
+/// Returns the meshes that result if one prime factor moves from one dimension of `mesh` to another dimension.
 [[nodiscard]] std::vector<Mesh> neighbors_of(const Mesh& mesh);
 
 /// Returns a few of the searched meshes that are common in practice: few stages, and splits of layers and experts in a node.
@@ -26,7 +25,7 @@ namespace ddl {
 /// Enumerates all ways to write `devices` as a product of degrees.
 class Degrees {
  public:
-  /// Takes a mesh and its family. Returns whether to go on.
+  /// Takes a mesh and its family. Returns whether to continue.
   using Take = std::function<bool(Family family, const Mesh& mesh)>;
   Degrees(const SearchOptions& options, const ModelFacts& facts);
   /// Calls `take` for each mesh of the families that the options request. Meshes of one family come in a fixed order.
@@ -34,15 +33,15 @@ class Degrees {
 
  private:
   /// Fills the degrees from `slot` on, whose product is `left`. `used`: the axes with a degree above one so far. Returns
-  /// whether to go on.
+  /// whether to continue.
   bool fill(Mesh& mesh, std::size_t slot, std::int64_t left, Family used, const Take& take) const;
 
   static constexpr std::size_t families = std::size_t{1} << axis_count;
   std::int64_t devices_;
   int spatial_rank_;
   bool square_;
-  std::array<bool, families> is_searched_{};  ///< by family
-  std::array<bool, families> leads_{};        ///< by a set of axes: whether a searched family has all of them
+  std::array<bool, families> is_searched_{};  ///< for each family, whether it is searched
+  std::array<bool, families> leads_{};        ///< for each set of axes, whether a searched family has all of them
   std::unordered_map<std::int64_t, std::vector<std::int64_t>> divisors_;  ///< keyed by the divisors of the number of devices
 };
 

@@ -106,7 +106,7 @@ void FamilySearch::try_mesh(const Mesh& mesh, std::int64_t count) {
   // If no plan of this mesh fits, and a plan that does not fit is already known, the mesh is skipped.
   const bool needs_example = options_.finds_nearest && !nearest_;
   if (!needs_example && !options_.all && cannot_fit(plan)) return;
-  // A tool that starts none of so many plans of a strategy starts none at all.
+  // If a tool starts none of this many plans of a strategy, it is assumed to start no plan of the strategy.
   constexpr std::int64_t most_unstartable = 2000;
   if (!best_ && unstartable_ > most_unstartable) return;
   try_variants(plan, count);
@@ -290,7 +290,7 @@ bool FamilySearch::activations_are_hopeless(const Plan& plan) const {
 
 bool FamilySearch::all_keep_too_much(Plan plan, const LikeChoices& choices) const {
   const std::optional<Bytes> limit = hopeless_memory();
-  // Of possible choices, the first values of some may be missing.
+  // If limits exclude values, the possible choices may lack the first value of a choice.
   if (!limit || may_break_limits_) return false;
   // The last choices save most memory.
   return std::all_of(choices.rbegin(), choices.rend(), [&](const ChoiceValues& values) {

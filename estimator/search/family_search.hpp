@@ -43,8 +43,8 @@ struct SearchCommons {
   ShardingBounds sharding_bounds;
   Leaders leaders;
   FirstPlans first;
-  std::map<const LikeChoices*, SavingChoices> saving_choices{};  ///< by a group of choices of the space
-  std::optional<RankedPlan> best{};                              ///< of all families
+  std::map<const LikeChoices*, SavingChoices> saving_choices{};  ///< keyed by a group of choices of the space
+  std::optional<RankedPlan> best{};                              ///< the best plan of all families
 };
 
 /// Estimates variants of one family's plans, mesh by mesh, and keeps the best plans.
@@ -120,8 +120,8 @@ class FamilySearch {
   /// Keeps a plan if it is the best so far. Returns false if the search leaves it out because no tool starts it.
   bool note(const RankedPlan& feasible);
 
-  /// Returns a number of bytes above which a plan neither fits nor comes nearer to fitting than earlier plans, so that no
-  /// other property of the plan has to be computed. Unset if no amount of memory excludes a plan.
+  /// Returns the memory above which a plan is excluded: it does not fit, and earlier plans come nearer to fitting. No other
+  /// property of such a plan has to be computed. Unset if no amount of memory excludes a plan.
   [[nodiscard]] std::optional<Bytes> hopeless_memory() const;
   /// Returns whether a plan with these degrees and micro-batches keeps more activations than hopeless_memory() with any
   /// other choices, which do not include recomputation or offloaded activations.

@@ -30,7 +30,7 @@ struct LayerUnit {
   double in_flight = 1;  ///< number of micro-batches whose activations the unit's stage holds at once
 };
 
-/// Returns the plans in which one border between segments is at the unit before or behind, or is left out.
+/// Returns the plans in which one border between segments moves by one unit, or is removed.
 std::vector<Plan> with_moved_borders(const Plan& plan, const std::vector<int>& firsts) {
   std::vector<Plan> plans;
   for (std::size_t i = 0; i < plan.segments.size(); ++i) {
@@ -53,8 +53,8 @@ std::vector<Plan> with_moved_borders(const Plan& plan, const std::vector<int>& f
   return plans;
 }
 
-/// The meshes that a segment may have: the stages of the plan, data, the expert and the context degree of the plan or none,
-/// and one other axis at most.
+/// The meshes that a segment may have: the stages of the plan, any data degree, the plan's expert and context degrees or 1,
+/// and at most one other axis.
 std::vector<Mesh> segment_meshes(const SearchOptions& options, const ModelFacts& facts, const Mesh& alike) {
   constexpr Family kept =
       family_bit(Axis::data) | family_bit(Axis::expert) | family_bit(Axis::context) | family_bit(Axis::pipeline);
@@ -118,8 +118,8 @@ class LayerAssignment {
     std::vector<bool> allowed;    ///< the states that the plan may use
   };
 
-  /// Returns the plan of least time. The units that read the same weights hold the same parts of them: the best of the plans
-  /// in which they are whole, or divided on one of the meshes, is returned.
+  /// Returns the plan of least time. Units that share weights have equal shards of them. So the best plan is chosen among
+  /// those with whole shared weights and those that shard them as on one of the meshes.
   [[nodiscard]] std::optional<Plan> best(const Choice& choice) const {
     Assigned best = best_of_graph(choice, {});
     const auto divide_alike = [&](std::size_t unit) {
@@ -163,14 +163,14 @@ class LayerAssignment {
     std::vector<std::size_t> of_unit{};  ///< the state of each unit
   };
 
-  /// Returns whether a unit may be in a state if the units that share weights divide them as in the state `of_tied`.
+  /// Returns whether a unit may be in a state if the units that share weights shard them as in the state `of_tied`.
   [[nodiscard]] bool divides_alike(std::size_t unit, std::size_t state, std::optional<std::size_t> of_tied) const {
     if (!of_tied || state == *of_tied || !std::binary_search(tied_.begin(), tied_.end(), unit)) return true;
     const auto is_undivided = [&](std::size_t each) { return states_[each].layout.mesh.product(weight_axes) == 1; };
     return is_undivided(state) && is_undivided(*of_tied);
   }
 
-  /// Returns the plan of least time. `of_tied`: the state of units that share weights, or a state that divides them alike.
+  /// Returns the plan of least time. `of_tied`: the state of units that share weights, or a state with equal shards.
   [[nodiscard]] Assigned best_of_graph(const Choice& choice, std::optional<std::size_t> of_tied) const {
     std::vector<std::vector<double>> times(units_.size(), std::vector<double>(states_.size(), infinite));
     for (std::size_t unit = 0; unit < units_.size(); ++unit) {
@@ -267,7 +267,7 @@ class LayerAssignment {
       if (graph_.cuts_before[graph_.links[i].from] != graph_.cuts_before[graph_.links[i].to]) continue;
       for (std::size_t at = 0; at < times.size(); ++at) times[at] = at / states == at % states ? times[at] : infinite;
     }
-    // Without a tensor from the unit before, the states of both units are chosen apart.
+    // Without a tensor from the unit before, the states of both units are chosen independently.
     for (std::size_t unit = 1; unit < units_.size(); ++unit) {
       const auto is_between = [&](const UnitLink& link) { return link.from + 1 == unit && link.to == unit; };
       if (std::any_of(graph_.links.begin(), graph_.links.end(), is_between)) continue;
@@ -299,7 +299,7 @@ class LayerAssignment {
     return (static_cast<double>(alike_.micro_batches) + (job_.assumptions.weight_versions ? 0 : stages_ - 1)) / stages_;
   }
 
-  /// Returns the time that exchanges of a tensor take longer if the meshes of its writer and its reader differ.
+  /// Returns by how much exchanges of a tensor take longer if the meshes of its writer and its reader differ.
   [[nodiscard]] double change(const UnitTensor& at, std::size_t from, std::size_t to) {
     const State &before = states_[from], &behind = states_[to];
     const auto key =
@@ -334,9 +334,10 @@ class LayerAssignment {
   std::vector<LayerUnit> units_;
   std::vector<std::size_t> tied_;  ///< sorted: the units that share weights with other units
   std::vector<State> states_;
-  std::vector<std::vector<bool>> possible_;             ///< by state and unit
-  std::vector<std::vector<double>> link_times_;         ///< by link, and by the states of its units
-  std::vector<std::vector<double>> joined_link_times_;  ///< the same, infinite between branches of different states
+  std::vector<std::vector<bool>> possible_;             ///< for each state and unit, whether the state is possible
+  std::vector<std::vector<double>> link_times_;         ///< for each link, and each pair of states of its units
+  std::vector<std::vector<double>> joined_link_times_;  ///< as link_times_, but infinite between branches of different
+                                                        ///< states
   std::map<std::tuple<std::size_t, std::size_t, int, int, std::size_t, bool>, double> changes_;
 };
 
@@ -364,7 +365,7 @@ std::optional<Estimate> best_by_layer(const Estimator& estimator, const SearchOp
     }
     if (estimate.feasible() && (!best || estimate.time.step_time() < best->time.step_time())) best = std::move(estimate);
   };
-  // A byte takes no time at first, and then as much as the whole step if it is all memory of the device.
+  // At first, memory is not penalized. If no plan fits, all memory of the device counts as the time of 1, then 4 steps.
   const double step = estimator.step_time(alike).value();
   for (const double memory : {0.0, 1.0, 4.0}) {
     for (const double exposed : {1.0, 0.5, 0.0}) {
@@ -384,7 +385,7 @@ std::optional<Estimate> best_by_layer(const Estimator& estimator, const SearchOp
     }
     if (best) break;
   }
-  // The sum of the units' times contains neither overlaps with gradients nor that the longest stage sets the pace.
+  // The sum of the units' times ignores overlaps with gradients, and that the longest stage sets the pace.
   constexpr int most_moves = 16;
   for (int move = 0; best && move < most_moves; ++move) {
     const Seconds before = best->time.step_time();

@@ -48,7 +48,8 @@ Bytes parameters_lower_bound(const Job& job, const Plan& plan) {
   Assumptions least = job.assumptions;
   // A plan has at least the bytes of gradients in half precision.
   if (least.mixed_precision != MixedPrecision::pure) least.mixed_precision = MixedPrecision::half_gradients;
-  // Stages that hold whole weights and sums of gradients would need more than a plan of a lower ZeRO stage may.
+  // With whole weights and sums of gradients, a stage would need more memory than with a lower ZeRO stage, so the bound
+  // ignores them.
   least.gathers_units = false;
   ParameterBytes each = parameter_bytes(job.facts, plan, least);
   // If sharded master copies are gathered, weights count two of their bytes, and gradients two more.

@@ -82,7 +82,7 @@ std::vector<VariedDegree> divided(Plan& plan) {
   return degrees;
 }
 
-/// Returns the degrees of a plan that are above one, which do not grow, and at last the degree of `data`, which may.
+/// Returns the degrees of a plan that are above one, which must not grow, and last the degree of `data`, which may grow.
 std::vector<VariedDegree> split_as_before(Plan& plan) {
   std::vector<VariedDegree> degrees;
   int* const data = &plan.mesh.degrees()[first_dimension_of(Axis::data)];
@@ -282,8 +282,9 @@ LargestBatch largest_batch(const Estimator& estimator, const Plan& plan) {
 
 namespace {
 
-/// Returns the number of micro-batches for a plan's work on other devices: at least the plan's number, and enough that none
-/// has more samples than the plan's. The number divides the samples of a replica if one close to it does.
+/// Returns the number of micro-batches for a plan's work on other devices: at least the plan's number, and enough that no
+/// micro-batch has more samples than a micro-batch of the plan. If a close number divides the samples of a replica, this
+/// number is used.
 std::int64_t micro_batches_on(const Plan& plan, const Plan& other) {
   constexpr std::int64_t most_tried = 4096;
   const auto divided_up = [](std::int64_t all, std::int64_t by) { return (all + by - 1) / by; };

@@ -33,7 +33,7 @@ struct Chosen {
 /// The blocks of a stage.
 class StageBlocks {
  public:
-  /// `bound`: whether freed memory is that of the upper bound of a plan's memory.
+  /// `bound`: whether freed memory is computed from the upper bound of a plan's memory.
   StageBlocks(const Estimator& estimator, const Plan& plan, int stage, bool bound) {
     const std::vector<int>& firsts = estimator.stages(plan);
     const int first = firsts[static_cast<std::size_t>(stage)], last = firsts[static_cast<std::size_t>(stage) + 1];
@@ -127,7 +127,7 @@ class StageBlocks {
   };
 
   /// Returns the labels that no other label is better than, by increasing time. If there are very many, labels that free
-  /// nearly equal memory are reduced to one; the gap of the choice includes what that may cost.
+  /// nearly equal memory are reduced to one; the gap of the choice includes the time that this may cost.
   static std::vector<Label> front_of(std::vector<Label> labels, double bytes) {
     constexpr double most_labels = 4096;
     std::stable_sort(labels.begin(), labels.end(), [](const Label& a, const Label& b) {
@@ -152,7 +152,7 @@ class StageBlocks {
         .value();
   }
 
-  std::vector<BlockKind> kinds_;  ///< by increasing time for a byte
+  std::vector<BlockKind> kinds_;  ///< in order of increasing time per byte
 };
 
 /// Chooses recomputed blocks for all stages of a plan.
@@ -175,7 +175,7 @@ class RecomputeSearch {
     for (int stage = 0; stage < stages_; ++stage) {
       const double excess = excess_of(stage);
       if (excess <= 0) continue;
-      // What lacks without recomputation lacks for every choice of blocks.
+      // Every choice of blocks must free at least the memory that is missing without recomputation.
       bounds_[static_cast<std::size_t>(stage)] = blocks_[static_cast<std::size_t>(stage)].least_time(excess);
       if (!free_memory(stage, excess)) return false;
       try_faster(stage, excess);
@@ -214,7 +214,7 @@ class RecomputeSearch {
   }
 
  private:
-  /// Frees this memory, and what then still lacks. Returns whether the stage fits.
+  /// Frees this memory, and then the memory that is still missing. Returns whether the stage fits.
   bool free_memory(int stage, double excess) {
     constexpr int most_rounds = 64;
     const StageBlocks& blocks = blocks_[static_cast<std::size_t>(stage)];
@@ -229,7 +229,8 @@ class RecomputeSearch {
     return true;
   }
 
-  /// Memory does not quite add up: tries faster choices that free nearly what lacks without recomputation.
+  /// The freed memory of blocks does not add up exactly. So this function tries faster choices that free nearly the missing
+  /// memory.
   void try_faster(int stage, double excess) {
     constexpr double least_share = 0.8;
     constexpr std::size_t most_tried = 48;
@@ -260,7 +261,7 @@ class RecomputeSearch {
   int stages_;
   std::vector<StageBlocks> blocks_;
   std::vector<Chosen> chosen_;
-  std::vector<double> bounds_;  ///< by stage: a lower bound of the time of its recomputed blocks
+  std::vector<double> bounds_;  ///< for each stage, a lower bound of the time of its recomputed blocks
 };
 
 bool has_blocks(const Model& model) {

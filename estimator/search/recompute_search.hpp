@@ -11,21 +11,21 @@ namespace ddl {
 /// A plan that recomputes some blocks.
 struct RecomputedPlan {
   Plan plan;
-  /// By how much a step may be shorter at most with another choice of blocks: the difference to the best choice of fractions
-  /// of blocks, whose time is a lower bound if the memory of blocks adds up.
+  /// Upper bound of how much shorter a step may be with another choice of blocks: the difference to the best choice of
+  /// fractions of blocks, whose time is a lower bound if the memory of blocks adds up.
   Seconds gap{};
 };
 
-/// Chooses the blocks of each stage that are recomputed: those of least time with which the plan has the verdict `allowed`
-/// or a better one. A knapsack: the blocks that are recomputed free at least the memory that lacks. The pairs of time and
-/// freed memory that no other pair is better than (Pareto front) are found by dynamic programming over the kinds of blocks;
-/// the estimator checks the memory of the choice, and what still lacks is freed, too. Returns a plan without recomputation
-/// if it fits; nothing if the plan does not fit with all blocks recomputed.
+/// Chooses the recomputed blocks of each stage that take the least time and give the plan the verdict `allowed` or a better
+/// one. This is a knapsack: recomputed blocks must free at least the missing memory. Dynamic programming over the kinds of
+/// blocks finds the Pareto front of time and freed memory. The estimator checks the memory of the choice, and memory that is
+/// still missing is freed, too. Returns a plan without recomputation if it fits; nothing if the plan does not fit with all
+/// blocks recomputed.
 [[nodiscard]] std::optional<RecomputedPlan> least_recomputation(const Estimator& estimator, const Plan& plan,
                                                                 Verdict allowed);
 
-/// Returns the fastest plan of those like `alike`, with its ZeRO stage or a lower one, whose blocks are recomputed as
-/// least_recomputation() says; nothing if it recomputes no block or the same blocks of each stage.
+/// Returns the fastest plan that differs from `alike` only in its recomputed blocks (least_recomputation()) and perhaps in a
+/// lower ZeRO stage. Returns nothing if this plan recomputes no block, or the same blocks of each stage.
 [[nodiscard]] std::optional<RecomputedPlan> best_recomputation(const Estimator& estimator, const SearchOptions& options,
                                                                const Plan& alike, Verdict allowed);
 

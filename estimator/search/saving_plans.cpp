@@ -92,8 +92,8 @@ class SavingPlans {
     return is_too_long_(bounds_.of_step(plan_));
   }
 
-  /// Returns whether plans keep too much with any way to shard parameters, and therefore with any schedule: 1F1B without
-  /// virtual stages keeps least.
+  /// Returns whether plans keep too many activations with any way to shard parameters, and therefore with any schedule: 1F1B
+  /// without virtual stages keeps least.
   [[nodiscard]] bool all_keep_too_much(Recompute recompute, int blocks = 0) {
     return std::all_of(ways_.begin(), ways_.end(), [&](const ChoiceValues& way) {
       set(way, ChoiceValues{}, recompute, blocks);
@@ -106,14 +106,14 @@ class SavingPlans {
     return *must_recompute_;
   }
 
-  /// Returns whether plans keep too much with this kind of recomputation.
+  /// Returns whether plans keep too many activations with this kind of recomputation.
   [[nodiscard]] bool keeps_too_much(Recompute kind) {
     std::optional<bool>& known = kept_too_much_[static_cast<std::size_t>(kind)];
     if (!known) known = all_keep_too_much(kind);
     return *known;
   }
 
-  /// Leaves out ways to shard parameters with which plans keep too much, whatever they recompute.
+  /// Leaves out ways to shard parameters with which plans keep too many activations, whatever they recompute.
   void leave_out_full_ways() {
     if (has_left_out_ || choices_.moves) return;
     has_left_out_ = true;

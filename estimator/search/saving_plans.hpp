@@ -27,9 +27,9 @@ struct LikePlans {
   const SavingChoices& choices;
 };
 
-/// Returns whether every one of these plans that may need at most `limit` bytes takes too long. A plan may need so little
-/// memory only if it shards its parameters, or recomputes blocks, so its time is at least that of the quickest way to do so.
-/// `is_too_long`: whether a time is too long; if so, longer times are, too.
+/// Returns whether all of these plans that may need at most `limit` bytes take too long. Such a plan must shard its
+/// parameters or recompute blocks, so it takes at least the time of the fastest way to do so. `is_too_long`: whether a time
+/// is too long; it must also be true for longer times.
 [[nodiscard]] bool all_that_fit_are_slow(const Estimator& estimator, const TimeBounds& bounds, const VariantSpace& space,
                                          const LikePlans& plans, Bytes limit,
                                          const std::function<bool(Seconds)>& is_too_long);

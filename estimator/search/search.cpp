@@ -95,7 +95,7 @@ class Search {
     std::deque<Mesh> meshes;          ///< meshes with a possible shape
     std::deque<std::int64_t> counts;  ///< number of plans of each mesh
     Meshes left;
-    std::vector<bool> tried;                ///< by mesh: whether it was tried or skipped before its turn
+    std::vector<bool> tried;                ///< for each mesh, whether it was tried or skipped out of order
     std::optional<Mesh> explored;           ///< the best mesh whose neighbors were tried last
     std::map<std::size_t, double> guesses;  ///< FamilySearch::guess of some meshes
   };
@@ -103,10 +103,10 @@ class Search {
   /// Degrees with many divisors have millions of meshes. The caller may stop the search after this many of them.
   static constexpr std::int64_t often = 1024;
 
-  /// With as many divisors of the number of devices, the list of all meshes takes seconds.
+  /// With this many divisors of the number of devices, the list of all meshes takes seconds.
   static constexpr std::size_t many_divisors = 100;
 
-  /// A search of as many plans shows a plan before it has computed the bounds of all meshes.
+  /// A search of this many plans shows a plan before it has computed the bounds of all meshes.
   static constexpr std::int64_t many_plans = 1'000'000;
 
   /// Tries a few usual meshes, so that a long search soon shows a plan, and a search that is soon stopped has an answer.
@@ -422,8 +422,8 @@ std::vector<NamedFamily> pure_strategies(const SearchOptions& options) {
   return pure;
 }
 
-/// Returns whether offloading saves enough time: more than a tie, and either more than the predictions err, or only the
-/// plan with offloading can be started. Few runs with offloading are measured.
+/// Returns whether offloading saves enough time: more than a tie, and more than the error of predictions unless only the
+/// plan with offloading can be started. Few measured runs use offloading.
 bool is_worth_offloading(const Estimator& estimator, const SearchOptions& options, const Estimate& offloading,
                          const Estimate& other) {
   const double ratio = other.time.step_time() / offloading.time.step_time();

@@ -39,7 +39,7 @@ struct SearchOptions {
   std::optional<Placement> placement;
   std::optional<std::int64_t> micro_batches;
   ChosenOfPlan chosen;
-  /// The values of open choices that the software supports.
+  /// The values that the software supports, for choices that the user has not made.
   AdmittedChoices admitted{};
   /// Whether plans are ranked by the objective alone. Otherwise plans that fit rank before plans at risk.
   bool allow_risk = false;
@@ -58,8 +58,8 @@ struct SearchOptions {
   bool only_startable = false;  ///< whether only plans that is_startable accepts are searched
   /// Whether choices that use host memory are always searched. Otherwise these choices are searched if no plan fits without
   /// them, or if each plan that may fit is at risk. With `tie`, strategies of one axis are also searched with the optimizer
-  /// in host memory if the best plan recomputes or has several micro-batches. A plan that is faster than predictions err, or
-  /// that alone can be started, ranks first.
+  /// in host memory if the best plan recomputes or has several micro-batches. Such a plan ranks first if it is faster by
+  /// more than the error of predictions, or if only it can be started.
   bool offloads = false;
   /// A function that the search calls from time to time with the number of finished plans and the
   /// number of all plans. If the function returns false, the search ends.

@@ -55,7 +55,7 @@ Estimate Ties::simplified(const Estimate& best, bool as_reserved) const {
       }
     }
   };
-  // With one choice replaced, another may not be needed, such as recomputation without secondary shards.
+  // After one choice is replaced, another may be unnecessary, such as recomputation without secondary shards.
   const auto simplify_choices = [&] {
     for (std::optional<Plan> before; before != simple.plan;) {
       before = simple.plan;
@@ -68,7 +68,7 @@ Estimate Ties::simplified(const Estimate& best, bool as_reserved) const {
     Plan plan = simple.plan;
     plan.micro_batches = count;
     if (!space_.is_possible(plan, choices_of(plan)) || !takes(plan)) continue;
-    // With fewer micro-batches, other choices may do without recomputation.
+    // With fewer micro-batches, a plan with other choices may fit without recomputation.
     simplify_choices();
     break;
   }

@@ -15,7 +15,7 @@ namespace ddl {
 /// The fewest tokens of a sample of a measured run with a context split (calibration/observations/published-runs.csv).
 inline constexpr std::int64_t least_measured_context = 4096;
 
-/// Returns whether a plan splits the contexts of samples that are shorter than those of all measured runs with such a split.
+/// Returns whether a plan splits contexts of samples with fewer tokens than least_measured_context.
 [[nodiscard]] bool splits_short_contexts(const ModelFacts& facts, const Plan& plan);
 
 /// Ranks simple plans before other plans that are hardly faster (SearchOptions::tie).
@@ -24,10 +24,10 @@ class Ties {
   Ties(const Estimator& estimator, const SearchOptions& options, const VariantSpace& space)
       : estimator_(estimator), options_(options), space_(space) {}
 
-  /// For each place of the ranking, takes the simplest of the plans that tie with the fastest remaining plan: the plan of
-  /// the family with the fewest axes, in that family's simplest variant; of families with one axis, data parallelism. Plans
-  /// that some tool starts come before others, unless they split contexts that are shorter than those of all measured runs.
-  /// `best` must be ranked.
+  /// For each place of the ranking, takes the simplest of the plans that tie with the fastest remaining plan. It is the
+  /// simplest variant of the family with the fewest axes. Of families with one axis, data parallelism comes first. Plans
+  /// that some tool starts come before others, unless they split short contexts (splits_short_contexts). `best` must be
+  /// ranked.
   void settle(std::vector<Estimate>& best, std::size_t places) const;
 
  private:
@@ -46,8 +46,8 @@ class Ties {
   /// Ranks the first plan of a family with measured runs before a faster plan of a family without
   /// measured runs, if the time of the first plan is more certain.
   void prefer_known(std::vector<Estimate>& best) const;
-  /// Returns whether `slower`, which has the longer predicted time, may be the faster plan, and whether its interval also
-  /// has an upper end that is not higher than the upper end of the interval of `faster`.
+  /// Returns whether `slower`, which has the longer predicted time, may be the faster plan, and its interval ends no higher
+  /// than the interval of `faster`.
   [[nodiscard]] bool is_surer(const Estimate& slower, const Estimate& faster) const;
 
   const Estimator& estimator_;

@@ -134,7 +134,7 @@ Seconds TimeBounds::by_degrees(const Plan& plan, Seconds exchanges_of_sample) co
 }
 
 Seconds TimeBounds::exchanges_of_sample(Plan plan) const {
-  // In a pipeline with slots, exchanges of one stage only are part of the time.
+  // In a pipeline with slots, only the exchanges of one stage are part of the time.
   const bool in_slots = job_.assumptions.slot_pipeline && plan.mesh[Axis::pipeline] > 1;
   if (in_slots || job_.machine.levels.empty() || !job_.facts.tables.empty()) return {};
   plan.micro_batches = 1;
@@ -212,7 +212,7 @@ RelaxedStep TimeBounds::uncut_step(const Plan& plan) const {
 }
 
 Seconds TimeBounds::of_stages(const Plan& plan) const {
-  // In a pipeline with slots, exchanges of one stage only are part of the time.
+  // In a pipeline with slots, only the exchanges of one stage are part of the time.
   if (plan.mesh[Axis::pipeline] == 1 || job_.assumptions.slot_pipeline) return of_layers(plan);
   RelaxedStep step = uncut_step(plan);
   // If All-to-alls of experts are overlapped with another micro-batch, a stage takes less time than its load.

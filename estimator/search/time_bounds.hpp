@@ -47,7 +47,7 @@ class TimeBounds {
   /// plans with these degrees that have this placement and divide layers in this way.
   [[nodiscard]] Seconds exchanges_of_sample(Plan plan) const;
   /// Returns a lower bound for all plans that differ from `plan` only in how parameters are sharded
-  /// or offloaded. `plan` itself neither shards nor offloads parameters.
+  /// or offloaded. `plan` must not shard or offload parameters.
   [[nodiscard]] Seconds of_step(const Plan& plan) const;
 
  private:
@@ -140,8 +140,8 @@ class TimeBounds {
   mutable std::map<Tiles, SpatialTraffic> spatial_;
   /// The key consists of the degrees except replicas and stages, the number of samples, and the choices that divide layers.
   mutable std::map<std::tuple<Mesh, double, bool, ContextExchange, bool>, Seconds> split_kernels_;
-  mutable std::optional<Parts> parts_;         ///< of the latest degrees
-  mutable std::optional<PlacedParts> placed_;  ///< of the latest plan
+  mutable std::optional<Parts> parts_;         ///< parts for the latest degrees
+  mutable std::optional<PlacedParts> placed_;  ///< parts for the latest plan
   /// The latest plan whose exchanges were requested, with the time of its layer-wise exchanges.
   mutable std::optional<std::pair<Plan, Seconds>> exchanged_;
 };

@@ -103,7 +103,7 @@ void eliminate(std::vector<std::set<std::size_t>>& neighbors, std::size_t unit) 
 /// more neighbors.
 void find_order(UnitGraph& graph) {
   std::vector<std::set<std::size_t>> neighbors = neighbors_in(graph.firsts.size(), graph.links);
-  std::array<std::set<std::size_t>, 3> ready;  // by number of neighbors
+  std::array<std::set<std::size_t>, 3> ready;  // units, by number of neighbors
   for (std::size_t unit = 0; unit < neighbors.size(); ++unit) {
     if (neighbors[unit].size() < ready.size()) ready[neighbors[unit].size()].insert(unit);
   }

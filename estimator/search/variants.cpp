@@ -52,7 +52,7 @@ GroupSizes searched_groups(const Machine& machine, const Mesh& mesh) {
     const std::int64_t below = unit;
     unit *= machine.levels[i].units;
     const std::int64_t units = devices / unit;
-    // Links that are fitted to measurements of one level differ by less.
+    // Links of one level that are fitted to measurements differ by less than this factor.
     constexpr double slower = 0.5;
     if (units < 2 || devices % unit != 0 || data % units != 0 || rate(i + 1, unit) > slower * rate(i, below)) continue;
     std::int64_t size = data / units;

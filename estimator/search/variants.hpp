@@ -19,8 +19,8 @@ namespace ddl {
 /// Sizes of shard groups, smallest first; zeros follow the last one.
 using GroupSizes = std::array<int, 3>;
 /// Returns the sizes of shard groups that a search tries with ZeRO-3: the devices of a node, and the data-parallel ranks
-/// inside a larger unit of the network, such as a site, if the links between such units have at most half the bandwidth of
-/// those inside.
+/// inside a larger unit of the network, such as a site. Such a unit counts if links between units have at most half the
+/// bandwidth of links inside a unit.
 [[nodiscard]] GroupSizes searched_groups(const Machine& machine, const Mesh& mesh);
 
 /// A value for each choice.
@@ -62,7 +62,7 @@ class VariantSpace {
   /// the shard groups of ZeRO-3, and unsplit experts, which need sequence parallelism.
   [[nodiscard]] static bool depends_on_others(PlanChoice choice);
 
-  /// Returns whether the values of open choices are possible together.
+  /// Returns whether the values of choices that the user has not made are possible together.
   [[nodiscard]] bool is_possible(const Plan& plan, const ChoiceValues& values) const;
 
  private:
@@ -71,7 +71,8 @@ class VariantSpace {
   [[nodiscard]] std::vector<int> admitted(const PlanChoiceRow& row, std::vector<int> values) const;
   /// Returns whether a tensor split may leave experts whole, if sequence parallelism is used.
   [[nodiscard]] bool supports_etp1(Plan plan) const;
-  /// Returns whether the values of open choices of a plan are possible together. `values` contains these values.
+  /// Returns whether the values of a plan's choices that the user has not made are possible together. `values`: these
+  /// values.
   [[nodiscard]] bool are_possible(const Plan& chosen, const ChoiceValues& values) const;
   using ValuesOfRows = std::array<std::vector<int>, plan_choice_count>;
   /// Returns the schedules and numbers of virtual stages that are possible together, with the first values of other choices.
@@ -81,8 +82,8 @@ class VariantSpace {
   void add_choices(Plan& plan, const ValuesOfRows& of_rows, const LikeChoices& pipelines, std::size_t rows,
                    ChoiceValues values, LikeChoices& choices) const;
   /// The properties of a plan that its possible choices depend on. They are the family, and the degrees that must divide
-  /// something for some choices. They are also several conditions: whether the stages divide the micro-batches, whether
-  /// there are enough micro-batches and an even number of them, the sizes of shard groups, and whether tokens can be
+  /// something for some choices. In addition, the key has several conditions: whether the stages divide the micro-batches,
+  /// whether there are enough micro-batches and an even number of them, the sizes of shard groups, and whether tokens can be
   /// split, heads exchanged, and unsplit experts distributed, and in how many ways tables can be distributed.
   using Key = std::tuple<Family, int, int, bool, std::int64_t, GroupSizes, bool, bool, bool, int>;
   [[nodiscard]] Key key_of(const Plan& plan) const;

@@ -102,7 +102,7 @@ Limits Estimator::segment_limits(const Plan& asked) const {
   };
   refuse(stages > 1 && any([&](const Mesh& mesh) { return inside(mesh) != inside(plan.mesh); }),
          "placements of other degrees outside of the pipeline");
-  // All readers of a matrix of weights hold the same part of it, unless stages of a pipeline hold copies.
+  // All layers that share a weight matrix must have the same shard of it, unless stages of a pipeline have copies.
   const auto divides_alike = [&](const TiedLayer& tied) {
     const Mesh &owner = mesh_of(plan, tied.owner), &reader = mesh_of(plan, tied.reader);
     return owner == reader || (owner.product(weight_axes) == 1 && reader.product(weight_axes) == 1);

@@ -23,9 +23,9 @@ namespace ddl {
 
 /// The average electrical power of a training in watts.
 struct Power {
-  double device = 0;  ///< of one device
+  double device = 0;  ///< power of one device
   std::optional<double>
-      node{};                ///< of one node with all of its devices; unset if the machine does not state its host's power
+      node{};                ///< power of one node with all devices; unset if the machine does not state its host's power
   double product_share = 0;  ///< share of the kernel time that matrix products and convolutions take
 };
 
@@ -93,7 +93,8 @@ class Estimator {
   [[nodiscard]] Limits segment_limits(const Plan& plan) const;
   /// Adds the limits of the recompute segments of a plan.
   void add_recompute_limits(const Plan& plan, Limits& limits) const;
-  /// Returns the time in which one device updates the whole model; of tables, only rows with gradients if the plan does so.
+  /// Returns the time in which one device updates the whole model; of tables, only the rows with gradients if the plan
+  /// updates tables in this way.
   [[nodiscard]] Seconds lone_update(const Plan& plan) const;
   /// Adds time and memory. The shape of the plan must be possible.
   void complete(Estimate& estimate) const;

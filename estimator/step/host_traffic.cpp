@@ -9,8 +9,8 @@ namespace ddl {
 namespace {
 
 /// Returns the share of the host's memory bandwidth that one rank has: the ranks of the plan on a node divide it. If the
-/// machine file does not give the bandwidth, 25 GB/s for each device of the node are assumed, an eighth of eight channels of
-/// DDR4-3200, and at most 100 GB/s for a rank, half of these channels.
+/// machine file does not give the bandwidth, 25 GB/s for each device of the node are assumed, which is an eighth of eight
+/// channels of DDR4-3200. A rank has at most 100 GB/s, which is half of these channels.
 Bandwidth host_memory_bandwidth(const Machine& machine, const Plan& plan) {
   constexpr double of_device = 25e9, of_process = 100e9;
   const double devices = machine.devices_per_node();

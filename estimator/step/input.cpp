@@ -155,9 +155,9 @@ namespace {
 
 /// The cores that decode a plan's images, and the workers on each of these cores.
 struct Decoders {
-  double cores = 0;  ///< of a node; 0 if no host decodes images, or if the datasheet does not state the cores
+  double cores = 0;  ///< cores of a node; 0 if no host decodes images, or if the datasheet does not state them
   double workers = 0;
-  double ranks = 0;  ///< that read samples, on a node
+  double ranks = 0;  ///< ranks of a node that read samples
 };
 Decoders decoders_of(const Job& job, const Plan& plan) {
   const Software& software = job.coefficients.software;

@@ -16,8 +16,9 @@ namespace ddl {
 /// only on the degrees and the batch of the plan.
 [[nodiscard]] Seconds file_time(const Job& job, const Plan& plan);
 
-/// Returns the images that the host of one node decodes and transforms in a second, with the workers of the plan's ranks; 0
-/// if the data set has no encoded images, if the datasheet does not state the cores, or if the software decodes no images.
+/// Returns the images per second that the host of one node decodes and transforms, with the workers of the plan's ranks.
+/// Returns 0 if the data set has no encoded images, if the datasheet does not state the cores, or if the software decodes no
+/// images.
 [[nodiscard]] double decoding_rate(const Job& job, const Plan& plan);
 /// Returns the time per step in which hosts decode images; zero if they do not decode while they train.
 [[nodiscard]] Seconds decoding_time(const Job& job, const Plan& plan);
@@ -28,8 +29,9 @@ namespace ddl {
 /// Where a node finds the samples that it reads in an epoch after the first one.
 enum class SamplePlace { host_memory, local_disk, shared_storage };
 [[nodiscard]] SamplePlace sample_place(const Job& job, const Plan& plan);
-/// Returns the rate at which one node reads and writes the shared storage: that of the datasheet, else the bandwidth of the
-/// node's links into the network if the datasheet describes the storage; empty if it does not, or if there is one node.
+/// Returns the rate at which one node reads and writes the shared storage. If the datasheet describes the storage without
+/// this rate, it is the bandwidth of the node's links into the network. Empty if the datasheet does not describe the
+/// storage, or if there is one node.
 [[nodiscard]] std::optional<Bandwidth> shared_rate_of_node(const Machine& machine);
 /// Returns the number of nodes of a plan that read samples.
 [[nodiscard]] double reading_nodes(const Job& job, const Plan& plan);

@@ -86,10 +86,9 @@ struct Step {
   /// Time of a step in which the device waits for the framework, in addition to launches: between steps, and for the start
   /// of the last exchange of gradients.
   Seconds fixed_waiting{};
-  /// The number of micro-batches with whose backward, and with whose forward in the next step, a work that is done once per
-  /// step can overlap. Model chunks of interleaved stages complete their gradients, and need their weights, at different
-  /// times, one chunk after the other, and each processes a group of as many micro-batches as there are stages [Nar21,
-  /// section 2.2.2].
+  /// The number of micro-batches whose backward, and whose forward in the next step, can overlap with work that is done once
+  /// per step. Model chunks of interleaved stages complete their gradients, and need their weights, at different times, one
+  /// chunk after the other, and each processes a group of as many micro-batches as there are stages [Nar21, section 2.2.2].
   double overlapped_batches = 1;
   /// Factors on the launch times of forward and backward if one process launches the kernels of several devices.
   double forward_hosts = 1, backward_hosts = 1;

@@ -63,8 +63,8 @@ Seconds coding_time(const Job& job, const Plan& plan, const std::vector<Gradient
       assumptions, job.facts.factored_share, exchanged_bytes(plan, assumptions).gradient, plan.mesh.replicas());
   const double steps = has_local_steps(plan, assumptions) ? assumptions.local_steps : 1;
   double bytes = exchanged * (compressed.coded / steps + mixing_bytes(assumptions, plan, steps));
-  // Each of the two copies reads and writes all gradients. ZeRO-1 sums them in the same messages, as
-  // ZeroRedundancyOptimizer does with those of DistributedDataParallel [PyTorch, zero_redundancy_optimizer.py].
+  // Each of the two copies reads and writes all gradients. ZeRO-1 sums gradients in the same messages, as
+  // ZeroRedundancyOptimizer does in the messages of DistributedDataParallel [PyTorch, zero_redundancy_optimizer.py].
   if (assumptions.copies_gradients && plan.zero_stage <= 1)
     bytes += 4 * exchanged * exchanged_bytes(plan, assumptions, job.facts).gradient / steps;
   if (bytes <= 0 || job.times_whole_layers()) return {};
@@ -74,9 +74,10 @@ Seconds coding_time(const Job& job, const Plan& plan, const std::vector<Gradient
   return job.kernels.kernel_time(work, Pass::forward, 1, plan.precision);
 }
 
-/// Returns the time to gather the matrices that an optimizer updates as a whole, in half precision: among the ranks of a
-/// split of layers, and with ZeRO among the ranks that each update some of the matrices [Liu et al., "Muon is scalable for
-/// LLM training", arXiv 2502.16982, algorithm 1]. The matrices of other optimizers are exchanged in fp32 (matrix_update).
+/// Returns the time to gather, in half precision, the matrices that an optimizer updates as a whole. They are gathered among
+/// the ranks that split a layer and, with ZeRO, among the ranks that each update some of the matrices [Liu et al., "Muon is
+/// scalable for LLM training", arXiv 2502.16982, algorithm 1]. The matrices of other optimizers are exchanged in fp32
+/// (matrix_update).
 Seconds gathering_time(const Plan& plan, const LayerCosts& own, const ExchangeTimes& exchanges) {
   const double parameters = own[LayerCount::whole_matrices];
   if (parameters <= 0) return {};
@@ -119,7 +120,7 @@ Updates updates_of(const Job& job, const Plan& plan, const LayerCostTable& costs
     updates.fragments_share = assumptions.local_overlap * assumptions.local_fragments / assumptions.local_steps;
   std::vector<GradientGroup> exchanged;  // gradient groups of the previous stage
   const bool keeps_two_parts = order_of(plan.schedule).keeps_two_parts;
-  LayerCosts of_both;  // of the two stages of a rank
+  LayerCosts of_both;  // costs of the two stages of a rank
   for (std::size_t stage = 0; stage + 1 < firsts.size(); ++stage) {
     if (keeps_two_parts) of_both = held_costs(costs, plan, firsts, static_cast<int>(stage));
     const LayerCosts& own = keeps_two_parts ? of_both : costs.between(firsts[stage], firsts[stage + 1]);

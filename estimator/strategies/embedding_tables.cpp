@@ -37,9 +37,9 @@ int least_columns(const std::vector<LookupTable>& tables) {
   return least == tables.end() ? 0 : static_cast<int>(least->columns);
 }
 
-/// Returns the number of ranks that hold parts of one table. With more ranks than columns, equal groups of ranks hold whole
-/// tables each, and the ranks of a group hold columns of them [TorchRec, ShardingType.COLUMN_WISE: shards of a table are
-/// placed on some of the ranks].
+/// Returns the number of ranks that hold parts of one table. With more ranks than columns, each group of ranks holds whole
+/// tables, and each rank of the group holds columns of these tables [TorchRec, ShardingType.COLUMN_WISE: shards of a table
+/// are placed on some of the ranks].
 int ranks_of_a_table(const std::vector<LookupTable>& tables, Tables way, int ranks) {
   if (way == Tables::rows) return ranks;
   if (way != Tables::columns) return 1;
@@ -78,7 +78,7 @@ double replicated_rows(const ShardContext& context, const LookupTable& table) {
   return frequency_of(context, table).rows_read(lookups_of(context.plan, table), context.plan.mesh[Axis::data]);
 }
 
-/// Returns the elements of the vectors of a sample, of tables in one way, that ranks exchange by All-to-all.
+/// Returns the elements per sample that ranks exchange by All-to-all for the vectors of the tables held in one way.
 double exchanged_vectors(const ShardContext& context, Tables way) {
   if (way != Tables::hybrid) {
     const TableGroups held(context.facts, context.plan, way);
@@ -113,8 +113,8 @@ void add_table_exchanges(const ShardContext& context, LayerShard& shard) {
   }
 }
 
-/// Lets one kernel look up the rows of all tables that a rank holds in one way: the kernel of a table then takes its share.
-/// `tables`: the number of tables of the rank.
+/// Models one kernel that looks up the rows of all tables that a rank holds in one way. Each table gets an equal share of
+/// this kernel. `tables`: the number of tables of the rank.
 void batch_lookups(const ShardContext& context, double tables, LayerShard& shard) {
   if (!context.assumptions.batched_lookups) return;
   shard.batches *= std::max(1.0, tables);
@@ -272,10 +272,11 @@ TableLoads place_tables(const std::vector<LookupTable>& tables, int ranks) {
 
 namespace {
 
-/// Returns whether the mesh allows it. Costs of layers depend on the mesh, and not on ZeRO and offload.
+/// Returns whether the mesh allows this way to hold tables. ZeRO and offload are ignored, because costs of layers do not
+/// depend on them.
 bool may_distribute_on(const std::vector<LookupTable>& tables, const Mesh& mesh, Tables way) {
   if (tables.empty() || mesh.devices() != mesh[Axis::data]) return false;
-  // The rows of a sample that hybrid tables sum may be on several ranks.
+  // The rows of one sample may be on several ranks, so a hybrid table cannot sum them in one kernel.
   if (way == Tables::hybrid)
     return std::all_of(tables.begin(), tables.end(), [](const LookupTable& each) { return each.lookups == 1; });
   return way != Tables::columns || mesh[Axis::data] == 1 || ranks_of_a_table(tables, way, mesh[Axis::data]) > 1;

@@ -15,16 +15,15 @@ struct TableLoads {
   double rows = 1;     ///< elements of rows that the lookups of a step read
   double vectors = 1;  ///< elements of vectors that the rank sends
 };
-/// How often lookups read the rows of a table: row i in order of frequency in proportion to i^−exponent, a Zipf
-/// distribution.
+/// How often lookups read the rows of a table. The i-th most frequent row is read in proportion to i^−exponent (Zipf's law).
 struct RowFrequency {
   double rows = 0, exponent = 0;
   /// Returns the share of lookups that read the most frequent rows.
   [[nodiscard]] double share_of(double most_frequent) const;
   /// Returns the number of rows that this number of lookups reads `times` or more times on average.
   [[nodiscard]] double rows_read(double lookups, double times) const;
-  /// Returns the number of different rows that lookups read: all rows that are read at least once on average, and a row for
-  /// each lookup of the others.
+  /// Returns the number of different rows that lookups read: all rows that are read at least once on average, and one row
+  /// for each lookup of other rows.
   [[nodiscard]] double different_rows(double lookups) const;
 };
 /// Returns the exponent with which `frequent_lookups` is the share of lookups that read the most frequent hundredth of the
@@ -50,7 +49,7 @@ struct RowFrequency {
 /// Returns the notation of the segments of tables: `t1:dp t9:cw`, where replicated tables are `dp`; empty if all tables are
 /// held in one way.
 [[nodiscard]] std::string table_segments_text(const Plan& plan);
-/// Reads a part of such a text; empty if it is none.
+/// Parses one segment of this notation; empty if `part` is not a segment.
 [[nodiscard]] std::optional<TableSegment> parse_table_segment(std::string_view part);
 
 void table_limits(const LimitContext& context, Limits& limits);

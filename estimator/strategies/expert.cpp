@@ -41,7 +41,7 @@ void expert_shard(const ShardContext& context, LayerShard& shard) {
   const auto trade = [&](const TensorShape& copies, const TensorShape& tokens, Phase narrow) {
     const auto items = static_cast<double>(copies.items());
     for (const Phase phase : {Phase::forward, Phase::backward}) {
-      // Elements of 8 bits count as a part of an element of the plan's precision.
+      // An element of 8 bits counts as a fraction of an element in the plan's precision.
       constexpr double narrow_bytes = 1 + 4.0 / 128;
       const bool is_narrow = phase == narrow && context.assumptions.fp8_dispatch;
       const double size = is_narrow ? std::min(1.0, narrow_bytes / item_bytes(context.plan.precision)) : 1.0;

@@ -38,13 +38,13 @@ Family weight_axes_of(const Mesh& mesh) { return mesh.family() & weight_axes; }
 
 bool is_one_axis(Family family) { return family != 0 && (family & (family - 1)) == 0; }
 
-/// Returns whether the parts `fine` are parts of the parts `coarse`.
+/// Returns whether each part in `coarse` consists of whole parts in `fine`.
 bool divides(const TensorParts& coarse, const TensorParts& fine) {
   return fine.samples % coarse.samples == 0 && fine.positions % coarse.positions == 0;
 }
 
-/// Returns whether the ranks along one weight axis of a mesh hold together, as parts on the other mesh, what each of them
-/// holds on this mesh. The exchanges of a layer along this axis then start or end with these parts.
+/// Returns whether the other mesh divides the part of each rank into one part for each rank of this weight axis. The
+/// exchanges of a layer along this axis then start or end with these smaller parts.
 bool joins_parts(const TensorParts& here, Family axes, double ranks, const Border& border) {
   return border.is_lone && border.weight_axes == 0 && is_one_axis(axes) && here != border.there &&
          divides(here, border.there) && border.there.all() == here.all() * ranks;
@@ -78,7 +78,7 @@ void set_side(LayerShard& shard, Axis axis, Side side, Spread spread, double ite
   shard.layouts[static_cast<std::size_t>(axis)] = other;
 }
 
-/// The exchange of its own that changes the parts of a tensor from `from` to `to`; no operation if each rank has its part.
+/// The additional exchange that changes the parts of a tensor from `from` to `to`. No operation if each rank has its part.
 struct Move {
   std::optional<Collective> operation;
   double share =
@@ -92,7 +92,8 @@ Move move_of(const TensorParts& from, const TensorParts& to, double ranks) {
   return {divides(to, from) ? Collective::allgather : Collective::all_to_all, lacking / (1 - 1 / ranks)};
 }
 
-/// Returns the axes of this mesh whose ranks hold a part that both meshes have in common.
+/// Returns the axes of this mesh whose ranks must exchange data. Together, these ranks hold the same data as some ranks of
+/// the other mesh.
 Family moving_axes(const Mesh& mesh, const TensorParts& here, const TensorParts& there) {
   Family axes = weight_axes_of(mesh);
   const int samples = std::gcd(here.samples, there.samples), positions = std::gcd(here.positions, there.positions);
@@ -203,7 +204,7 @@ void lay_out_anew(const ShardContext& context, const Borders& borders, LayerShar
     const double moving_ranks = ranks_of(mesh, moving);
     const auto add = [&](const Move& move, Phase phase) {
       if (!move.operation) return;
-      // An exchange has elements per sample of this rank, which has one of `here.samples` parts of the samples.
+      // The elements of an exchange are per sample of this rank, which has 1 / `here.samples` of the samples.
       shard.exchanges.push_back(
           {*move.operation, whole * move.share * here.samples, moving, phase, Purpose::layer, 1, Subject::other});
     };

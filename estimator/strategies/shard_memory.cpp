@@ -89,10 +89,10 @@ Bytes copies_for_backward(const ShardContext& context, const LayerShard& shard) 
   return {};
 }
 
-/// What a layer keeps for backward in addition if it runs operator by operator: inputs and outputs of its operators
-/// [PyTorch, tools/autograd/derivatives.yaml]. A root-mean-square norm keeps the normalized input, to train its weight. In
-/// half precision, it keeps its input in fp32 in place of half precision [Hugging Face, transformers, modeling_llama.py,
-/// LlamaRMSNorm].
+/// The additional memory that a layer keeps for backward if it runs operator by operator: inputs and outputs of its
+/// operators [PyTorch, tools/autograd/derivatives.yaml]. A root-mean-square norm keeps the normalized input, to train its
+/// weight. In half precision, it keeps its input in fp32 in place of half precision [Hugging Face, transformers,
+/// modeling_llama.py, LlamaRMSNorm].
 Bytes kept_by_operators(const ShardContext& context, const LayerShard& shard, const Kept& local) {
   const bool by_operators = context.assumptions.composites != CompositeKernels::fused &&
                             !fuses_elementwise(context.assumptions.fusing, is_mixed(context.plan.precision)) &&
@@ -107,10 +107,10 @@ Bytes kept_by_operators(const ShardContext& context, const LayerShard& shard, co
   return Bytes((kept + wider) * shard.samples);
 }
 
-/// What adapters in fp32 or with dropout keep for backward in addition: each adapter its own copy of the input, in fp32, or
-/// in half precision if autocast converts it back for the product, and the result of the first product in fp32 [Hugging
-/// Face, PEFT, peft/tuners/lora/layer.py, Linear.forward, _cast_input_dtype]. The frozen base does not need the input
-/// itself.
+/// The additional memory that adapters in fp32 or with dropout keep for backward. Each adapter keeps the result of its first
+/// product in fp32, and a copy of the input: in fp32, or in half precision if autocast converts it back for the product
+/// [Hugging Face, PEFT, peft/tuners/lora/layer.py, Linear.forward, _cast_input_dtype]. The frozen base does not need the
+/// input itself.
 Bytes copies_of_adapters(const ShardContext& context, const LayerShard& shard, const Kept& local) {
   constexpr double wide = 4, half = 2;
   const Operation& operation = *context.operation(shard);
@@ -139,8 +139,9 @@ Bytes inputs_of_quantized(const ShardContext& context, const LayerShard& shard) 
   const QuantizedInputs kept = context.assumptions.quantized_inputs;
   if (kept == QuantizedInputs::none || !is_quantized(context.assumptions.base) || weights_to_convert(context, shard) <= 0)
     return {};
-  // bitsandbytes keeps the input itself, which adapters in half precision keep anyway. A tensor that two products read, as
-  // those of gate and up do, counts twice; with one, the peak of LitGPT's Llama 2 7B is predicted 7 % too low.
+  // bitsandbytes keeps the input itself, which adapters in half precision keep anyway. A tensor that two products read, such
+  // as the input of gate and up projections, counts twice. If counted once, the peak of LitGPT's Llama 2 7B is predicted 7 %
+  // too low.
   const Operation& operation = *context.operation(shard);
   const bool is_kept = operation.adapters() > 0 && !operation.drops_adapter_inputs() &&
                        context.assumptions.adapters == AdapterPrecision::half;

@@ -37,7 +37,7 @@ struct LayerShard {
   double batches = 1;             ///< number of ranks whose micro-batches the layer's kernels process together
   double held = 1;                ///< number of such layers that a rank runs: a mean, if tables are distributed
   std::optional<double> touched;  ///< number of trained parameters with a gradient in a step; unset: all
-  /// number of gradients of an Allreduce that takes as long as the exchange of sparse gradients; unset: trained parameters
+  /// number of gradients whose Allreduce takes as long as the exchange of sparse gradients; unset: trained parameters
   std::optional<double> exchanged;
   Family replicas = replica_axes;              ///< axes with ranks that hold replicas of the layer's weights
   std::shared_ptr<const Operation> operation;  ///< the rank's operation, if it differs from the layer's operation

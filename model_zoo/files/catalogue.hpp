@@ -16,8 +16,8 @@ struct CatalogueEntry {
   std::string kind;    ///< language, moe, vision-language, generation, …
   std::string family;  ///< empty if the model has no family
   std::int64_t parameters = 0;
-  double flops_forward = 0;  ///< of a sample
-  double multiply_adds = 0;  ///< of a sample
+  double flops_forward = 0;  ///< FLOPs of forward for a sample
+  double multiply_adds = 0;  ///< multiply-adds of a sample
   std::int64_t layers = 0;
   std::string input{};                 ///< shape of a sample: `3×224×224`
   std::vector<std::string> aliases{};  ///< published spellings of the name

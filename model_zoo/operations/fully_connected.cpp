@@ -192,7 +192,7 @@ class FullyConnected final : public Operation {
     if (sizes_.adapted != every_module) values.add("adapted", std::int64_t{sizes_.adapted});
     return values;
   }
-  /// Returns the part of a number of the layer's output channels that a slice with `channels` output channels has.
+  /// Scales a number `part` of the layer's output channels to a slice that has `channels` output channels.
   [[nodiscard]] std::int64_t share_of(std::int64_t part, std::int64_t channels) const {
     return channels == features_ ? part : std::llround(real(part) * (real(channels) / real(features_)));
   }

@@ -57,6 +57,15 @@ void add_words(const fs::path& path, const std::string& prose, std::vector<std::
   }
 }
 
+/// Adds `file:line` for each comment after a declaration that begins with `of`, and so lacks the noun of the value.
+void add_comments_without_noun(const fs::path& path, const std::string& text, std::vector<std::string>& found) {
+  static const std::regex comment(R"([;,{}] +//(?:/<)? of )");
+  for (auto each = std::sregex_iterator(text.begin(), text.end(), comment); each != std::sregex_iterator(); ++each) {
+    const auto line = 1 + std::count(text.begin(), text.begin() + each->position(), '\n');
+    found.push_back(fs::relative(path, checkout).generic_string() + ":" + std::to_string(line));
+  }
+}
+
 /// Returns the source files of the modules and tests, relative to the checkout.
 std::vector<std::string> source_files() {
   std::vector<std::string> files;
@@ -107,6 +116,22 @@ TEST_CASE("comments, strings, scripts and data files use the words of the field"
         add_words(entry.path(), prose_of(content_of(entry.path())), found);
       if (extension == ".yaml" || extension == ".py" || extension == ".sh")
         add_words(entry.path(), content_of(entry.path()), found);
+    }
+  }
+  INFO(words_in(found));
+  CHECK(found.empty());
+}
+
+TEST_CASE("comments after declarations begin with the noun of the value") {
+  std::vector<std::string> found;
+  add_comments_without_noun(checkout / "a.hpp", "Bytes a;  ///< of a step\nBytes b;  // bytes of a step\n", found);
+  CHECK(words_in(found) == "a.hpp:1\n");
+  found.clear();
+  for (const char* module : {"core", "model_zoo", "profiler", "estimator", "calibration", "cli"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(checkout / module)) {
+      const std::string extension = entry.path().extension();
+      if (extension == ".cpp" || extension == ".hpp")
+        add_comments_without_noun(entry.path(), content_of(entry.path()), found);
     }
   }
   INFO(words_in(found));

@@ -50,7 +50,7 @@ def main():
     parts = {True: [], False: []}
     for name, case in zip(sets, json.loads(run.stdout)["cases"]):
         parts[name in seen].append(case)
-    print(line(f"{len(set(sets) - set(seen))} sets with no part in any constant", parts[False]))
+    print(line(f"{len(set(sets) - set(seen))} sets to which no constant is fitted", parts[False]))
     print(line(f"{len(set(sets) & set(seen))} sets to which a constant is fitted", parts[True]))
     return 0
 

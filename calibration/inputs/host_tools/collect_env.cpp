@@ -15,8 +15,9 @@ bool add_numbered(std::string_view line, GpuList& list) {
 
 }  // namespace
 
-/// The GPUs in the report of PyTorch's collect_env: below `GPU models and configuration:` in numbered lines, of Intel in
-/// lines with a star. Of AMD, the report names one device only, without their number, so these reports list nothing.
+/// The GPUs in the report of PyTorch's collect_env. They are below `GPU models and configuration:`, in numbered lines, or
+/// for Intel in lines with a star. For AMD, the report names one device without the number of devices, so no GPU is
+/// returned.
 std::optional<DetectedGpus> gpus_of_collect_env(const ToolLines& lines) {
   constexpr std::string_view of_cuda = "GPU models and configuration", of_intel = "Intel GPU models onboard";
   GpuList list("torch.utils.collect_env");

@@ -45,12 +45,12 @@ void add_table_row(std::string_view line, GpuList& list) {
   if (!is_bus_address(words.front())) {
     number = tool_number(words.front());
     if (!number || next_cell.empty() || !is_bus_address(next_cell.front())) return;
-    constexpr std::array<std::string_view, 6> modes{"On", "Off", "N/A", "WDDM", "TCC", "MCDM"};  // persistence; of Windows
+    constexpr std::array<std::string_view, 6> modes{"On", "Off", "N/A", "WDDM", "TCC", "MCDM"};  // modes
     if (words.size() > 2 && std::find(modes.begin(), modes.end(), words.back()) != modes.end()) words.pop_back();
   }
   std::string name;
   for (std::size_t i = 1; i < words.size(); ++i) name += (i > 1 ? " " : "") + std::string(words[i]);
-  // Two numbers are the chip of a module and its number on the host, and no name.
+  // Two numbers are not a name: they number a chip in its module and on the host.
   if (name.find_first_not_of("0123456789") == std::string::npos) return;
   if (!number) list.add_address(words.front());
   list.add(whole_name(name), number);
@@ -98,7 +98,7 @@ void GpuList::add_memory(std::optional<std::int64_t> mebibytes) {
 void GpuList::add_part_of_memory(std::int64_t mebibytes) {
   if (is_over_ || listed_.empty()) return;
   const std::int64_t sum = listed_.back().second.value_or(0);
-  listed_.back().second = sum + std::min(mebibytes, 2 * most_mebibytes - sum);  // more than the limit stays so
+  listed_.back().second = sum + std::min(mebibytes, 2 * most_mebibytes - sum);  // a sum above the limit stays above it
 }
 
 std::optional<DetectedGpus> GpuList::gpus() const {

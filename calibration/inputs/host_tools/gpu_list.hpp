@@ -27,7 +27,7 @@ class GpuList {
   explicit GpuList(std::string_view tool) : tool_(tool) {}
 
   void add(std::string_view name, std::optional<double> number);
-  /// Tells the bus address of the next GPU.
+  /// Sets the bus address of the next GPU.
   void add_address(std::string_view address) { is_over_ = is_over_ || !addresses_.insert(std::string(address)).second; }
   /// Reports that the list of a host begins. The host has `size` GPUs, of which the tool may list only some.
   void begin_host(double size = 1) {
@@ -49,7 +49,7 @@ class GpuList {
   bool is_over_ = false;
 };
 
-/// The text after `key`, spaces and a colon, if the line starts so.
+/// The text after `key`, spaces and a colon, if the line starts with these.
 [[nodiscard]] std::string_view after_key(std::string_view line, std::string_view key);
 /// Whether a word is the address of a device on the PCI bus: `00000000:01:00.0`.
 [[nodiscard]] bool is_bus_address(std::string_view word);

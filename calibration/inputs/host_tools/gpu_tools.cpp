@@ -45,7 +45,7 @@ constexpr std::array tools{
     GpuTool{"Slurm", "", "", {}, nullptr, gpus_of_slurm},
 };
 
-/// Removes the lines that begin with another tool's head, up to the next head or the next command.
+/// Removes the lines from another tool's header on, up to the next header or the next command.
 ToolLines lines_for(const GpuTool& tool, const ToolLines& lines) {
   ToolLines own;
   const GpuTool* owner = nullptr;

@@ -19,13 +19,13 @@ struct GpuTool {
   std::string_view head;
   /// The words of the command that lists the devices, up to the first empty one. Without a word, the program is not run.
   std::array<std::string_view, 6> query;
-  /// The devices in the output of that command; null: as in a saved output.
+  /// Reads the devices from the output of that command; null: read like a saved output.
   ListedGpus (*of_query)(std::string_view text);
-  /// The devices in saved outputs.
+  /// Reads the devices from saved outputs.
   std::optional<DetectedGpus> (*of_saved)(const ToolLines& lines);
 };
 
-/// All tools, in the order in which they are asked.
+/// All tools, in the order in which they are tried.
 [[nodiscard]] std::span<const GpuTool> gpu_tools();
 
 /// The names of the tools that are run on a host: `nvidia-smi, rocm-smi or amd-smi` with the word `or`.

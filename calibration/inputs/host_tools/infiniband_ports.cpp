@@ -12,10 +12,10 @@
 namespace ddl {
 namespace {
 
-/// The active ports that one tool lists, up to the first head of an adapter that comes again: there, another host begins.
+/// The active ports that one tool lists. If an adapter appears again, the list of another host begins, and the list is over.
 struct PortList {
   std::string_view tool, head;            ///< `head`: the start of the first line of an adapter
-  std::set<std::string_view> adapters{};  ///< their first lines
+  std::set<std::string_view> adapters{};  ///< first lines of the listed adapters
   bool is_over = false;
   std::vector<PortRate> ports{};
 };

@@ -5,8 +5,8 @@
 
 namespace ddl {
 
-/// The rows `| 0 | 2 | 32 GB | 00:1e.0 |` of neuron-ls, whose columns may be more. The devices have no name, so they get
-/// that of the family of instances: `trn1` of `instance-type: trn1.32xlarge`.
+/// The rows `| 0 | 2 | 32 GB | 00:1e.0 |` of neuron-ls, which may have more columns. The devices have no name, so the family
+/// of the instance type is used: `trn1` of `instance-type: trn1.32xlarge`.
 std::optional<DetectedGpus> gpus_of_neuron_ls(const ToolLines& lines) {
   GpuList list("neuron-ls");
   std::string family;

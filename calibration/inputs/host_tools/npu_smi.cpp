@@ -6,13 +6,13 @@
 namespace ddl {
 namespace {
 
-/// The name with the family, which npu-smi leaves out: `910B3`, but `Ascend910`.
+/// The name with its family, which npu-smi omits for some chips: `910B3`, but `Ascend910`.
 std::string npu_name(std::string_view name) {
   constexpr std::string_view family = "Ascend";
   return name.starts_with(family) ? std::string(name) : std::string(family) + std::string(name);
 }
 
-/// The last total of a row of a chip that is not zero: `0    / 0          41697/ 65536`, in MB.
+/// The last nonzero total in the row of a chip: `0    / 0          41697/ 65536`, in MB.
 std::optional<std::int64_t> last_total(std::string_view cell) {
   std::optional<std::int64_t> total;
   for (std::size_t at = cell.find('/'); at != std::string_view::npos; at = cell.find('/', at + 1)) {

@@ -42,7 +42,7 @@ std::string_view element(std::string_view line, std::string_view name) {
   return line.substr(0, line.find('<'));
 }
 
-/// The same facts in XML, by nvidia-smi -q -x.
+/// The name and memory of GPUs in the XML of nvidia-smi -q -x.
 std::optional<DetectedGpus> gpus_of_xml(const ToolLines& lines) {
   GpuList list(nvidia_tool);
   bool in_memory = false;

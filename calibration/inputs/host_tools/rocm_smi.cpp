@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::string_view rocm_tool = "rocm-smi";
 
-/// The name of a series: of its PCI number, or inside the brackets of `Aqua Vanjaram [Instinct MI300A]`.
+/// The name of a card series: found by its PCI number, or in the brackets of `Aqua Vanjaram [Instinct MI300A]`.
 std::string_view series_name(std::string_view name) {
   if (const std::string_view known = device_of_pci_number(name); !known.empty()) return known;
   const std::size_t open = name.find('['), close = name.find(']');

@@ -3,7 +3,7 @@
 
 namespace ddl {
 
-/// The agents whose type is GPU, or whose name is that of AMD's instruction sets, `gfx942`, if the types were left out.
+/// The agents whose type is GPU or, if the output lacks types, whose name is an AMD instruction set such as `gfx942`.
 std::optional<DetectedGpus> gpus_of_rocminfo(const ToolLines& lines) {
   GpuList agents("rocminfo");
   std::optional<double> number;

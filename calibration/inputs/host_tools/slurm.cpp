@@ -44,7 +44,7 @@ void add_gres(SlurmNodes& found, const std::string& gres, int nodes) {
   if (found.first_gres.empty()) found.first_gres = gres;
 }
 
-/// The records of scontrol show node, in one line or in several. A record that comes again is skipped.
+/// The records of scontrol show node, in one line or in several. A record that appears again is skipped.
 void add_records(const ToolLines& lines, SlurmNodes& found) {
   constexpr std::string_view key = "Gres=";
   bool is_new = false;
@@ -58,7 +58,7 @@ void add_records(const ToolLines& lines, SlurmNodes& found) {
   }
 }
 
-/// The rows of sinfo below column names with GRES and NODELIST. Nodes that are in several partitions come several times.
+/// The rows of sinfo below column names with GRES and NODELIST. Nodes that are in several partitions appear several times.
 void add_rows(const ToolLines& lines, SlurmNodes& found) {
   std::vector<std::string_view> header;
   const auto column = [&](std::string_view name) {

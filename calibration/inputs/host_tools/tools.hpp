@@ -25,7 +25,7 @@ namespace ddl {
 [[nodiscard]] std::optional<DetectedGpus> gpus_of_slurm(const ToolLines& lines);
 
 /// The text after the first `key:` of each line, as amd-smi and xpu-smi print it, and the memory that follows a name. The
-/// number of a GPU is in the line `GPU: 0`, or before its name; if it comes again, another host begins.
+/// number of a GPU is in the line `GPU: 0`, or before its name; if a number appears again, another host begins.
 [[nodiscard]] ListedGpus keyed_lines(const ToolLines& lines, std::string_view key, std::string_view memory_key);
 
 /// The name of the device with this PCI number, such as `0x74a1`; empty if calibration/devices/pci-numbers.yaml lacks it.

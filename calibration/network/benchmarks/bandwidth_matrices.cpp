@@ -59,7 +59,7 @@ struct MpiGraph {
   double bytes = 0, window = 0;
   std::map<std::string, int> ranks_of_hosts;
   std::vector<std::pair<std::string, Words>> rows;  ///< host of a rank, and its cells
-  std::vector<std::string> hosts;                   ///< by column
+  std::vector<std::string> hosts;                   ///< host of each column
 };
 
 /// The host in `node1:0`.

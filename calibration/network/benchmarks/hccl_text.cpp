@@ -23,7 +23,7 @@ std::vector<BenchmarkWord> hccl_cells(const BenchmarkLine& line) {
 }
 
 NcclRow hccl_row(const BenchmarkText& text, const BenchmarkLine& line, const std::vector<BenchmarkWord>& cells) {
-  constexpr std::size_t columns = 4;  // of the header; the last one has the result of the check
+  constexpr std::size_t columns = 4;  // columns of the header; the last one has the result of the check
   if (cells.size() < columns - 1) text.refuse_other_cells(line, cells.size(), columns);
   NcclTime time{.microseconds = text.number(cells[1], "time in microseconds")};
   time.wrong = cells.size() >= columns && cells[columns - 1].text == "failed";

@@ -16,7 +16,7 @@ using Words = std::vector<BenchmarkWord>;
 /// Maximum number of words of a command that a backslash continues on the next line.
 constexpr std::size_t most_words = 1000;
 
-/// What an option of a launcher gives.
+/// The fact that an option of a launcher states.
 enum class Given { ranks, nodes, ranks_per_node, hosts };
 struct LaunchOption {
   std::string_view launcher, name;
@@ -64,7 +64,7 @@ std::string_view launcher_of(std::string_view word) {
 }
 
 /// The benchmark that a word names, without its path and a suffix such as `.exe`; empty for another word. The programs of
-/// IMB are one.
+/// IMB count as one benchmark.
 std::string benchmark_in(std::string_view word) {
   const std::string_view name = last_part(word);
   if (name.starts_with("IMB-")) return "IMB";

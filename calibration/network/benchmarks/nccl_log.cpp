@@ -37,7 +37,8 @@ std::string_view name_in(const std::array<std::string_view, size>& names, std::s
   return found == names.end() ? "" : *found;
 }
 
-/// The position of `host:pid:thread` in a word. The last cell of a row may directly precede this text, without a space.
+/// The position inside a word at which `host:pid:thread` begins. The last cell of a row of the benchmark may precede it
+/// without a space.
 std::size_t host_begin(std::string_view word, const HostNames& hosts) {
   const std::size_t thread = word.rfind(':');
   const std::size_t process = thread == std::string_view::npos || thread == 0 ? thread : word.rfind(':', thread - 1);

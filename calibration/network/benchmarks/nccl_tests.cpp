@@ -64,8 +64,8 @@ RankRange ranks_by_bandwidth(const std::vector<NcclRow>& rows) {
   return range.most < range.least ? RankRange{} : range;
 }
 
-/// Derives the number of ranks. The size column gives the bytes of all parts; the count column
-/// gives the elements of one part. The number of ranks is the ratio of the two in bytes.
+/// Derives the number of ranks. The size column gives the bytes of the full vector, which has one part per rank; the count
+/// column gives the elements of one part. The number of ranks is the ratio of the two in bytes.
 std::optional<int> ranks_by_parts(const std::vector<NcclRow>& rows) {
   std::optional<double> ranks;
   for (const NcclRow& row : rows) {
@@ -222,7 +222,7 @@ Error unknown_operation(const NcclRun& run, const PlacedError& error) {
                   has_parts ? "allgather" : "allreduce", has_parts ? "allgather and all-to-all" : "several operations"));
 }
 
-/// The algorithms that NCCL used, keyed by the total bytes of all parts.
+/// The algorithms that NCCL used, keyed by the bytes of the full vector.
 std::map<double, std::string> algorithms_of(const NcclRun& run, const ExchangeFacts& facts) {
   std::map<double, std::string> algorithms;
   for (const NcclChoice& choice : run.choices) {

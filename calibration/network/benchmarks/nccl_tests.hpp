@@ -24,7 +24,7 @@ struct NcclTime {
 };
 
 struct NcclRow {
-  double size = 0;        ///< bytes of the larger of the two buffers: all parts
+  double size = 0;        ///< bytes of the larger of the two buffers: the full vector
   double count = 0;       ///< elements in the send buffer of one rank
   double type_bytes = 0;  ///< bytes of an element; 0: unknown
   std::vector<NcclTime> times{};
@@ -35,7 +35,7 @@ struct NcclRow {
 struct NcclRank {
   int rank = 0, group = 0;
   std::string host{}, device{};
-  std::string index{}, bus{};  ///< of the device on its host: `0` and `0000:35:00`, or `0x35` in older versions
+  std::string index{}, bus{};  ///< number and bus address of the device: `0` and `0000:35:00`, or `0x35` in older versions
 };
 
 /// One table of results.

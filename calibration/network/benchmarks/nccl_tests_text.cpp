@@ -132,7 +132,7 @@ class NcclTextReader {
     }
     if (has_word(comment, "nThread") && has_word(comment, "maxBytes")) {
       start_run();
-      run_.ranks.clear();  // of a run that ended before its table
+      run_.ranks.clear();  // ranks of a run that ended before its table
       read_sweep(comment);
       return;
     }
@@ -309,7 +309,7 @@ class NcclTextReader {
   const BenchmarkLine* header_ = nullptr;  ///< header of the table that is being read
   const BenchmarkLine* last_row_ = nullptr;
   bool has_units_ = false;
-  std::size_t sweep_rows_ = 0;  ///< rows of the first sweep of a table that repeats it; 0: it has not started again
+  std::size_t sweep_rows_ = 0;  ///< rows of the first sweep, if the table repeats the sweep; 0: no repetition has started
   std::vector<ExchangeSeries> series_;
 };
 

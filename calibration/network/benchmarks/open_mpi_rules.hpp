@@ -21,8 +21,8 @@ struct RankMessages {
 };
 
 /// The messages of one rank in Open MPI 4.1's default algorithm of an operation: the fixed decisions of its component
-/// `tuned` (ompi/mca/coll/tuned/coll_tuned_decision_fixed.c). `bytes`: bytes of all parts. Empty for numbers of ranks other
-/// than 2 and 4, and for operations in which one rank sends the vector in segments.
+/// `tuned` (ompi/mca/coll/tuned/coll_tuned_decision_fixed.c). `bytes`: bytes of the full vector. Empty for numbers of ranks
+/// other than 2 and 4, and for operations in which one rank sends the vector in segments.
 [[nodiscard]] std::optional<std::vector<RankMessages>> open_mpi_messages(Collective operation, double ranks, double bytes);
 
 }  // namespace ddl

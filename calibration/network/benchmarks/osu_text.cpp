@@ -53,7 +53,7 @@ const Benchmark* benchmark_of(std::string_view title, bool& is_nonblocking) {
   return nullptr;
 }
 
-/// The line in which print_osu (calibration/network/sweep) adds facts that OSU's format lacks starts with this text.
+/// The start of the line in which print_osu (calibration/network/sweep) adds facts that OSU's format lacks.
 constexpr std::string_view own_mark = "ddl-oracle:";
 
 /// The parts of `# OSU MPI-CUDA All-to-All Personalized Exchange Latency Test v7.5`.

@@ -65,7 +65,7 @@ class RcclRuns {
   std::vector<NcclRun> runs_;
 };
 
-/// One object per line, written as a list. Positions keep their lines.
+/// Converts a text with one object per line to a list. Each object stays on its line, so that errors name the right line.
 std::string as_list(const std::string& text) {
   std::string list = "[";
   bool is_first = true;

@@ -63,7 +63,7 @@ void keep_few_repetitions(ExchangeSeries& series) {
 
 std::optional<double> difference(const ExchangeSeries& a, const ExchangeSeries& b) {
   const auto others = logarithms_of(b);
-  std::vector<double> differences;  // by size
+  std::vector<double> differences;  // for each size
   for (const auto& [size, own] : logarithms_of(a)) {
     const auto same = others.find(size);
     if (same != others.end()) differences.push_back(std::abs(median(own) - median(same->second)));

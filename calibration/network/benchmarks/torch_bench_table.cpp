@@ -24,7 +24,7 @@ Words cells_of(const BenchmarkLine& line) {
   Words cells = line.cells('|');
   if (cells.size() < 2 || !cells.front().text.empty()) return {};
   cells.erase(cells.begin());
-  if (cells.back().text.empty()) cells.pop_back();  // behind the last bar
+  if (cells.back().text.empty()) cells.pop_back();  // after the last bar
   return cells;
 }
 

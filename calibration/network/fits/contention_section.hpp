@@ -19,7 +19,7 @@ namespace ddl {
 [[nodiscard]] std::string with_contention_section(const std::string& file, std::span<const MeasuredContention> before,
                                                   std::span<const MeasuredContention> measured);
 
-/// The same for the congestion between nodes, in the section `congestion`.
+/// Returns a coefficients file with this congestion between nodes in its section `congestion`.
 [[nodiscard]] std::string with_congestion_section(const std::string& file, std::span<const Congestion> before,
                                                   const Congestion& measured);
 

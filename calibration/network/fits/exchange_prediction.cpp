@@ -89,13 +89,13 @@ bool has_fitted_factors(const Coefficients& coefficients) {
   return learned[Coefficient::gradient_alpha] != 1 || learned[Coefficient::gradient_beta] != 1;
 }
 
-/// 95 % of the Allreduces of 1 KiB and more that were measured on Alps with two versions of a plug-in differ by less
-/// (boeschf/nccl-benchmark-on-alps-2025, aws-ofi-nccl 1.9.2 and 1.13.0; 92 pairs of medians): the software of a user's
-/// cluster differs as much from that of a published one.
+/// The factor between the software of a user's cluster and the software of a published cluster (assumed). On Alps, 95 % of
+/// the Allreduces of 1 KiB and more differ by less between two versions of a plug-in (boeschf/nccl-benchmark-on-alps-2025,
+/// aws-ofi-nccl 1.9.2 and 1.13.0; 92 pairs of medians).
 constexpr double other_stack = 1.27;
-/// The interval of times from datasheets contains 95 % of the Allreduces of 1 KiB to 1 GiB on the nodes of A100, H100 and
-/// B200 and among the nodes of Alps and Polaris (60 to 188 times of each; each machine has the same weight), if these
-/// machines are described without a fabric and with 14 us of latency between nodes.
+/// The interval of times from datasheets contains 95 % of the measured Allreduces of 1 KiB to 1 GiB, on nodes of A100, H100
+/// and B200 and between nodes of Alps and Polaris. The machines are described without a fabric and with 14 us of latency
+/// between nodes. There are 60 to 188 times of each machine, and each machine has the same weight.
 constexpr double sheet_shorter = 1.4, sheet_longer = 4.7;
 
 /// Adds an independent error, as a factor, to both ends of an interval.

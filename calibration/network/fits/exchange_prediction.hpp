@@ -17,7 +17,7 @@ namespace ddl {
 /// What a predicted exchange time is based on.
 enum class ExchangeBasis {
   measured,        ///< a measurement with these ranks and nodes
-  scaled,          ///< the same, times factors that were fitted to training runs
+  scaled,          ///< a measurement with these ranks and nodes, times factors that were fitted to training runs
   interpolated,    ///< interpolation between measured numbers of nodes
   extrapolated,    ///< extrapolation beyond measured numbers of nodes, or far beyond measured sizes
   fitted_links,    ///< formulas with α and β fitted to other measurements
@@ -31,11 +31,12 @@ inline constexpr EnumNames<ExchangeBasis> enum_names<ExchangeBasis>{
 /// The name of the row of by_algorithm() that no algorithm can be faster than.
 inline constexpr std::string_view lower_bound_name = "lower-bound";
 
-/// Whose measurements the coefficients are.
+/// The cluster on which the coefficients were measured.
 enum class MeasuredOn { own_cluster, published_cluster };
 
-/// How a software prescribes exchanges of gradients, so that measured times of the fastest ones do not apply: `by a ring,
-/// through the host`; empty if it prescribes nothing. `leaves_node`: whether exchanges cross nodes; only these are staged.
+/// Describes the algorithm and route that a software prescribes for exchanges of gradients, to which measured times of the
+/// fastest exchanges do not apply: `by a ring, through the host`; empty if it prescribes nothing. `leaves_node`: whether
+/// exchanges cross nodes; only these are staged.
 [[nodiscard]] std::string prescribed_exchanges(const Software& software, const Machine& machine, bool leaves_node);
 
 /// The predicted time of an exchange that runs alone.

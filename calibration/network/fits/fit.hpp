@@ -114,7 +114,7 @@ struct ExchangeFit {
 [[nodiscard]] std::vector<ExchangeFit> fit_exchanges(std::span<const ExchangeSeries> series);
 
 struct ExchangePrediction {
-  Estimated<Seconds> time{};            ///< with the interval of a single measurement
+  Estimated<Seconds> time{};            ///< predicted time, with the interval of a single measurement
   std::vector<std::string> warnings{};  ///< reasons why `time` may be wrong: outside of the measured ranks, nodes or bytes
 };
 /// Time of one operation of `ranks` ranks on `nodes` nodes. `message`: bytes of the full vector. The fit must not be

@@ -23,8 +23,8 @@ bool same_exchange(const MeasuredCurve& a, const MeasuredCurve& b) {
 
 bool inside(const MeasuredCurve& curve) { return curve.nodes == 1; }
 
-/// The factor by which new curves of a level differ from predictions of the earlier curves: the median for small messages or
-/// the median for large messages, whichever is larger. 1 if the earlier curves predict none of the new times.
+/// The factor by which new curves of a level differ from predictions of the earlier curves: the larger of the medians for
+/// small messages and for large messages. 1 if the earlier curves predict none of the new times.
 double difference(const MeasuredExchanges& before, const std::vector<MeasuredCurve>& measured, bool in_node) {
   std::array<std::vector<double>, 2> differences;
   for (const MeasuredCurve& curve : measured) {

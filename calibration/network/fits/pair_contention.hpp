@@ -15,7 +15,7 @@ namespace ddl {
 struct PairContention {
   int pairs = 1;
   Bytes message{};                   ///< the largest size
-  Bandwidth together{};              ///< of all pairs
+  Bandwidth together{};              ///< bandwidth of all pairs together
   std::optional<double> slowdown{};  ///< time per byte divided by the time per byte of one pair; unset: no such measurement
   std::optional<NetworkLevel> level{};
   std::string file{};

@@ -104,8 +104,8 @@ std::vector<SizeRange> size_ranges(std::span<const ExchangePoint> points, Collec
     }
   }
 
-  // The cost of a parameter depends on the noise, which is known only after the fit. So the best cuts are computed for each
-  // width of the noise.
+  // The penalty of a parameter depends on the noise, which is known only after the fit. So the best cuts are computed for
+  // each noise level that is tried.
   const double log_count = std::log(static_cast<double>(points.size()));
   std::vector<SizeRange> best_ranges;
   double lowest = std::numeric_limits<double>::infinity();

@@ -26,7 +26,7 @@ bool has_collective(std::span<const MeasuredCurve> curves, bool inside) {
                      [&](const MeasuredCurve& curve) { return is_collective_on(curve, inside); });
 }
 
-/// Whether the collectives of a level are measured for the first time, or replace those of another network.
+/// Whether the collectives of a level are measured for the first time, or replace collectives of another network.
 bool is_first(std::span<const MeasuredCurve> before, std::span<const MeasuredCurve> measured,
               std::span<const MeasuredCurve> joined, bool inside) {
   if (!has_collective(measured, inside)) return false;

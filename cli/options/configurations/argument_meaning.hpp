@@ -16,8 +16,8 @@ namespace ddl {
 [[nodiscard]] bool is_neutral(std::string_view value);
 /// Whether a count of resources, such as `gpu:8` or `8`, counts GPUs: `nvme:1` does not.
 [[nodiscard]] bool names_gpus(std::string_view value);
-/// Returns whether the value of an argument without a row is the one that is predicted: it is neutral, or it puts adapters
-/// on all matrices. `key`: as argument_key returns it.
+/// Returns whether the prediction assumes this value of an argument that is in no table: a neutral value, or adapters on all
+/// matrices. `key`: from argument_key.
 [[nodiscard]] bool is_as_modeled(std::string_view key, std::string_view value);
 /// Whether one of the patterns in `words`, which spaces separate, matches the value.
 [[nodiscard]] bool is_word_of(std::string_view words, std::string_view value);

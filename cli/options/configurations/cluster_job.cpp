@@ -393,7 +393,7 @@ class ClusterJobReader {
   ClusterScript script_;
   std::int64_t devices_ = 0, nodes_ = 0;
   bool differ_ = false;  ///< whether containers have different numbers of devices
-  std::string name_;     ///< of the devices
+  std::string name_;     ///< name of the devices: `H100`
   std::size_t name_line_ = 0;
   bool differ_in_name_ = false;
 };

@@ -15,7 +15,7 @@ namespace ddl {
 struct PythonArgument {
   std::string name{};
   std::string text;    ///< the expression; `...` if its brackets are nested too deeply
-  std::size_t offset;  ///< of the expression in the program's text
+  std::size_t offset;  ///< offset of the expression in the program's text
 };
 
 /// A call in Python: `LoraConfig(r=16)`.

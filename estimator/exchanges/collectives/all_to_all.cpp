@@ -27,7 +27,7 @@ Seconds hierarchical_all_to_all_time(Bytes message, double ranks_per_node, doubl
 double units_of_groups(double units, double groups, double active) {
   if (groups <= 1 || active >= groups) return units;
   if (units >= groups) return units * active / groups;
-  // A unit holds several groups. None of them is chosen with the probability C(G−G/n, g)/C(G, g).
+  // A unit holds several groups. The probability that no group of the unit is chosen is C(G−G/n, g)/C(G, g).
   double none = 1;
   for (double chosen = 0; chosen < active; ++chosen)
     none *= std::max(0.0, groups - groups / units - chosen) / (groups - chosen);

@@ -21,8 +21,8 @@ namespace ddl {
 /// Returns the time of an Allreduce on two binary trees at once: 2α⌈log2 P⌉ + 2mβ + mc. Each tree
 /// carries half of the vector in slices [SST09].
 [[nodiscard]] Seconds double_tree_allreduce_time(Bytes message, double ranks, const Link& link);
-/// Returns the time of an Allreduce whose vectors the switches add: each of `nodes` nodes of g ranks sends its reduced
-/// vector to the switches and receives the sum. 2(g−1)(αi + m/g·βi) + αe + m/g·βe, plus the reduction inside.
+/// Returns the time of an Allreduce whose vectors the switches add. Each of `nodes` nodes of g ranks sends its reduced
+/// vector to the switches and receives the sum: 2(g−1)(αi + m/g·βi) + αe + m/g·βe, plus the reduction inside.
 [[nodiscard]] Seconds in_network_allreduce_time(Bytes message, double ranks_per_node, double nodes, const Link& inside,
                                                 const Link& between);
 /// Returns the time of an Allreduce by recursive doubling: (α + mβ + mc)⌈log2 P⌉.
@@ -66,9 +66,9 @@ struct HalvingRound {
 /// Returns on how many of n units the experts are that a token may use on average, if the token first chooses g of G groups
 /// of experts. Units hold consecutive experts [DSV3, section 2.1.2, node-limited routing].
 [[nodiscard]] double units_of_groups(double units, double groups, double active);
-/// Returns the share of a token's copies that is sent if each of n units receives at most one copy, and the k experts of a
-/// token are consecutive among E experts: those of token t begin at t·k modulo E. Units hold E/n consecutive experts, so
-/// that k experts are on 1 + (k − gcd(k, E/n))·n/E units on average.
+/// Returns the share of a token's copies that is sent if each of n units receives at most one copy, and a token has k
+/// consecutive experts of E. The experts of token t begin at t·k modulo E. Units hold E/n consecutive experts, so that k
+/// experts are on 1 + (k − gcd(k, E/n))·n/E units on average.
 [[nodiscard]] double share_of_consecutive(double units, double experts, double copies);
 /// Returns the time of a broadcast along a tree: (α + mβ)⌈log2 P⌉.
 [[nodiscard]] Seconds tree_broadcast_time(Bytes message, double ranks, const Link& link);

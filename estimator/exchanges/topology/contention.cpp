@@ -37,8 +37,8 @@ std::optional<double> known_phi(const std::vector<MeasuredContention>& measured,
   return phi ? std::optional(*phi / members) : std::nullopt;
 }
 
-/// Returns the rails of a level that a group uses: of a mesh, only the links between its own ranks. A group with one rank on
-/// each node uses none of them, and the mesh does not limit it.
+/// Returns the rails of a level that a group uses. In a mesh, these are only the links between the group's ranks. A group
+/// with one rank on each node uses no link of the mesh, which therefore does not limit the group.
 double rails_of(const Group& group, const LinkLevel& at) {
   if (at.peers <= 0 || group.members[0] <= 1) return at.rails;
   return at.rails * std::clamp((group.members[0] - 1) / at.peers, 1 / at.peers, 1.0);

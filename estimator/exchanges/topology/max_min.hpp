@@ -6,8 +6,8 @@
 
 namespace ddl {
 
-/// How much capacity of a link a flow uses per unit of the flow's rate: 1 if the flow crosses the link, a fraction if the
-/// flow is striped over several links, and n if the link carries n equal flows.
+/// The capacity of a link that a flow uses, divided by the flow's rate. It is 1 if the flow crosses the link, a fraction if
+/// the flow is striped over several links, and n if the link carries n equal flows.
 struct Crossing {
   std::size_t link = 0;
   double amount = 1;

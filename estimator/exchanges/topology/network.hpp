@@ -85,8 +85,8 @@ class Network {
 /// that ends nearest to its target.
 [[nodiscard]] std::shared_ptr<const Network> distributed_loop_network(const Machine& machine);
 /// Returns optical circuits between nodes at given distances, and a packet-switched network between all nodes. Circuits are
-/// set up once, before the training ("one-shot reconfiguration") [Wang et al., TopoOpt, NSDI 2023]. Distances are those of
-/// the whole machine, so that a ring over some of its nodes closes over packets.
+/// set up once, before the training ("one-shot reconfiguration") [Wang et al., TopoOpt, NSDI 2023]. Distances refer to the
+/// whole machine, so a ring over some of its nodes needs the packet-switched network for its last hop.
 [[nodiscard]] std::shared_ptr<const Network> optical_circuits_network(const Machine& machine);
 
 }  // namespace ddl

@@ -13,7 +13,7 @@ class RailOptimised final : public Network {
       : Network(nodes_of(machine), machine.devices_per_node(), machine.levels[1]),
         rails_(std::max(1, static_cast<int>(machine.levels[1].rails))),
         nodes_per_unit_(machine.levels[1].units) {
-    // The first links lead up and down for each node and rail. The next links lead up and down for each unit and rail.
+    // First there are two links, up and down, for each node and rail. Then there are two links for each unit and rail.
     for (int link = 0; link < 2 * nodes_ * rails_; ++link) add(nic_, machine.levels[1].rails / rails_);
     if (machine.levels.size() < 3) return;
     const LinkLevel& spine = machine.levels[2];

@@ -26,9 +26,9 @@ double filled(double length) {
   return std::ceil(length / whole - 1e-9) * whole;
 }
 
-/// Returns the padded size of a head. Heads are padded to the sizes that kernels exist for: heads
-/// of 72 elements take as long as heads of 80 on H100, H200 and B200 (medians of 1.02 to 1.06 times),
-/// and 1.3 times as long as heads of 64 [NVIDIA, aiconfigurator, encoder attention].
+/// Returns the padded size of a head. Heads are padded to the sizes that kernels exist for. On H100, H200 and B200, heads of
+/// 72 elements take as long as heads of 80 (medians of 1.02 to 1.06 times), and 1.3 times as long as heads of 64 [NVIDIA,
+/// aiconfigurator, encoder attention].
 double filled_head(double size) {
   constexpr double step = 32;
   return std::ceil(size / step - 1e-9) * step;

@@ -69,7 +69,7 @@ double arithmetic(const KernelShape& shape, const DevicePeaks& peaks, std::span<
     if (peaks.multiprocessors > 0) {
       double blocks = shape.count * rows * columns;
       if (of.are_split) {
-        // Twice the terms have at most twice the blocks, so they never take less time.
+        // A sum of twice as many terms has at most twice as many blocks, so it never takes less time.
         blocks *= std::clamp(std::floor(peaks.multiprocessors / blocks), 1.0, std::max(1.0, shape.k / least_split_depth));
       }
       const double waves = blocks / peaks.multiprocessors;

@@ -151,8 +151,7 @@ class WindowAttention {
   std::optional<ProductRunner> by_queries_;
   DeviceMemory places_, rows_, edges_;
   WorkspacePart scores_, score_gradients_, biases_;
-  std::array<WorkspacePart, 4> parts_;  ///< queries, keys, values, and the output or its gradient, with separate heads and
-                                        ///< windows
+  std::array<WorkspacePart, 4> parts_;  ///< queries, keys, values, and the output or its gradient, by head and window
 };
 
 std::unique_ptr<PreparedKernel> prepare_window_attention(const Device& device, const Problem& problem) {

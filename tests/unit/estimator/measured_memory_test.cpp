@@ -142,7 +142,7 @@ TEST_CASE("batches that fitted an RTX 3090 fit or are at risk, and the next larg
     return text + "\n";
   };
   std::string shown = line("right", &Counts::right) + line("AT-RISK", &Counts::at_risk) + line("wrong", &Counts::wrong);
-  shown += "| of |";
+  shown += "| total |";
   for (const Counts& each : counts) shown += fmt::format(" {} |", each.all());
   INFO("docs/memory.md should have\n" << shown << "\n" << notes);
   CHECK(read_file(DOCS_FOLDER "memory.md").find(shown) != std::string::npos);
