@@ -17,7 +17,7 @@
 namespace ddl {
 namespace {
 
-/// The sign between sizes: `224x224`, but `$height x $width`.
+/// The separator of sizes: "x" in `224x224`, " x " in `$height x $width`.
 std::string_view times_in(std::string_view extents) { return extents.find('$') == std::string_view::npos ? "x" : " x "; }
 
 std::vector<std::string> factors_of(const std::string& extents) {

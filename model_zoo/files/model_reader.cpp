@@ -83,7 +83,7 @@ class Expander {
 
   int expand(const ModelItem& item, int previous, Context context) {
     take_steps(item.place, 1 + item.from.size() + item.lists.size(), item.letters + context.scope->prefix.size());
-    // A condition may leave out an item, which may then read layers that were left out.
+    // The condition is evaluated first: a skipped item may read layers that were skipped, too.
     const bool asks_channels = item.condition && item.condition->text().find(channels_parameter) != std::string::npos;
     if (item.condition && !asks_channels && !is_met(*item.condition, std::nullopt, context)) return previous;
     inputs_.clear();

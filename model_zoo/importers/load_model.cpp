@@ -213,7 +213,7 @@ void require_sequence(const ModelFile& file, const ModelFile* family) {
                          : "only sequence models have a sequence length, such as gpt2 or llama3-8b");
 }
 
-/// Throws Error for an input that layers of the model's file do not take. `error`: the error in the file.
+/// Throws Error for an input that layers in the model's file do not accept. `error`: the error in the file.
 [[noreturn]] void refuse_sizes(const ModelFile& file, const YamlNode& sizes, const Error& error) {
   std::string names;
   for (const ModelParameter& each : file.parameters) names += (names.empty() ? "" : ", ") + each.name.text();
@@ -234,7 +234,7 @@ std::string values_hint(const ModelFile& file) {
   return fmt::format("change values that depend on each other together; they are now {}", fmt::join(values, ", "));
 }
 
-/// Throws Error if a family of blocks has a model without a block.
+/// Throws Error if a model has no block, but its family consists of blocks.
 void require_blocks(const Model& model, const ModelFile& file, const ModelFile& family) {
   if (model.blocks > 0 || std::ranges::none_of(family.blocks, &ModelBlock::checkpoint)) return;
   const auto is_zero = [](const ModelParameter& each) { return each.value && each.value->text() == "0"; };
@@ -311,8 +311,8 @@ bool is_bundled(const std::string& name) {
          find_file(bundled_families(), name) != nullptr;
 }
 
-/// Returns the path of the `config.json` of Hugging Face that a name leads to, or that is in the folder of this name; empty
-/// if there is none.
+/// Returns the path of a Hugging Face `config.json`: the name itself, or the file in the folder of this name. Empty if there
+/// is none.
 std::string configuration_named(const std::string& name) {
   std::error_code unknown;
   std::filesystem::path path = name;
@@ -321,7 +321,7 @@ std::string configuration_named(const std::string& name) {
   const std::string text = read_file(path.string(), max_configuration_bytes);
   const auto has = [&](std::string_view key) { return text.find(key) != std::string::npos; };
   const bool is_configuration = has("\"model_type\"") || has("\"architectures\"") || has("\"_class_name\"");
-  // A model file of this program, written as JSON, has a format.
+  // A model file of this program may be written as JSON, and then has the key `format`.
   return is_configuration || !has("\"format\"") ? path.string() : std::string();
 }
 

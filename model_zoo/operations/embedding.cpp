@@ -6,8 +6,8 @@
 namespace ddl {
 namespace {
 
-/// The gradient of a table: of all rows, or of the rows of the tokens. `pooled`: a sparse gradient, and one kernel looks up
-/// the rows of a sample's tokens and sums them.
+/// The form of a table's gradient: all rows, or only the rows of the tokens. `pooled`: the gradient is sparse, and one
+/// kernel looks up the rows of a sample's tokens and sums them.
 enum class TableGradient { dense, sparse, pooled };
 
 /// Looks up a row of a table for each token.

@@ -32,7 +32,7 @@ struct Part {
   [[nodiscard]] const ProfileHead& head() const { return profile.head; }
   [[nodiscard]] const ProfileShard& shard() const { return *profile.head.shard; }
   [[nodiscard]] std::string name() const { return fmt::format("shard {}/{}", shard().index, shard().count); }
-  /// An error that points to a key of the head, or to the start if the head does not have the key.
+  /// An error that points to a key of the header, or to the start of the file if the header does not have the key.
   [[nodiscard]] Error error(std::string_view key, const std::string& message, const std::string& hint) const {
     std::size_t at = text.find(fmt::format("\n{}:", key));
     if (at == std::string::npos) at = text.find(fmt::format("\n  \"{}\":", key));
@@ -51,7 +51,7 @@ Part load_part(const std::string& path) {
   return part;
 }
 
-/// Throws Error if two heads belong to different measurements.
+/// Throws Error if two headers belong to different measurements.
 void require_same_question(const Part& part, const Part& first) {
   const auto same = [&](std::string_view key, std::string_view what, const std::string& value, const std::string& expected) {
     if (value == expected) return;

@@ -5,7 +5,7 @@
 namespace ddl {
 namespace {
 
-/// What the types of this family do not write into their files. The class names begin with `classes`.
+/// Properties of this family's types that are not in their files. The class names begin with `classes`.
 struct BartDefaults {
   std::string_view classes;
   std::int64_t vocabulary;
@@ -41,7 +41,7 @@ FamilyModel read_bart_type(HuggingFaceConfig& config, const BartDefaults& usual)
   config.require_number("decoder_attention_heads", static_cast<double>(heads), halves);
   config.require_number("decoder_ffn_dim", static_cast<double>(feed_forward), halves);
   config.require("tie_word_embeddings", true, "the head shares the embedding");
-  // Files of 2020 repeat what holds for the type.
+  // Files of 2020 repeat properties that all models of the type have.
   constexpr std::string_view own = "models of this type have these norms and positions";
   config.require("normalize_before", usual.is_norm_before, own);
   config.require("add_final_layer_norm", usual.is_norm_before, own);

@@ -7,12 +7,12 @@
 namespace ddl {
 namespace {
 
-/// Default number of layers with a window before each layer that attends to all tokens, and that layer.
+/// By default, every sixth layer attends to all tokens, and all other layers have a window.
 constexpr std::size_t usual_period = 6;
 
 std::string quoted_pattern(std::string_view letters) { return fmt::format("\"{}\"", shortest_pattern(letters)); }
 
-/// Returns a letter for each layer: W with a window, F without. The library makes the last layer one without.
+/// Returns a letter for each layer: W with a window, F without. In the library, the last layer never has a window.
 std::string gemma4_letters(HuggingFaceConfig& config, std::size_t layers) {
   std::string letters;
   if (auto listed = config.pattern({"layer_types"}, {{"sliding_attention", 'W'}, {"full_attention", 'F'}})) {
@@ -27,7 +27,8 @@ std::string gemma4_letters(HuggingFaceConfig& config, std::size_t layers) {
   return letters;
 }
 
-/// Reads the last layers, which have the keys and values of the last layer of their kind before them.
+/// Reads the number of last layers without keys and values of their own. They use those of the last earlier layer of their
+/// kind.
 void read_borrowing(HuggingFaceConfig& config, FamilyModel& model, const std::string& letters) {
   const auto layers = static_cast<std::int64_t>(letters.size());
   const std::int64_t shared = config.integer({"num_kv_shared_layers"}, 0, 0, layers - 1);
@@ -80,7 +81,7 @@ FamilyModel read_gemma4(HuggingFaceConfig& config) {
   model.set("head_size", config.integer({"head_dim"}, 256));
   model.set("full_kv_heads", keys_are_values ? full_heads : kv_heads);
   model.set("full_head_size", full_size);
-  model.set("full_turned", std::max<std::int64_t>(full_size / 8 * 2, 2));  // a quarter, in pairs
+  model.set("full_turned", std::max<std::int64_t>(full_size / 8 * 2, 2));  // a quarter of the channels, in pairs
   model.set_flag("full_own_values", !keys_are_values);
   model.set("feed_forward", config.size({"intermediate_size"}, 9216));
   read_mixture(config, model);

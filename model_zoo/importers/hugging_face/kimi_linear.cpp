@@ -68,7 +68,7 @@ FamilyModel read_kimi_linear(HuggingFaceConfig& config) {
     config.require(key, false, "the bundled family lacks this part");
   if (config.has("attn_res_block_size") && !config.is_null("attn_res_block_size"))
     config.fail("attn_res_block_size", "the bundled family has no attention to earlier layers");
-  // Heads have the sizes above. Groups and scores of the router change neither weights nor times.
+  // The sizes of heads were read above. The router's groups and scores change neither weights nor times.
   for (const std::string_view key : {"head_dim", "mla_use_nope", "moe_renormalize", "moe_router_activation_func",
                                      "num_expert_group", "topk_group", "use_grouped_topk", "rope_scaling"})
     config.accept(key);

@@ -25,7 +25,7 @@ FamilyModel read_swin_type(HuggingFaceConfig& config, std::string_view classes, 
 
   const std::int64_t window = config.size({"window_size"}, 7);
   const std::int64_t size = config.size({"image_size"}, 224);
-  constexpr std::int64_t last_patch = 32;  // pixels of a position of the last stage, in one direction
+  constexpr std::int64_t last_patch = 32;  // pixels per position of the last stage, along one dimension
   const std::int64_t last_side = size / last_patch;
   if (size % last_patch != 0 || last_side == 0 || (last_side % window != 0 && last_side > window))
     config.fail("window_size", fmt::format("windows of {} do not divide an image of {}", window, size));

@@ -71,8 +71,8 @@ FamilyModel read_dinov3(HuggingFaceConfig& config) {
   return model;
 }
 
-// The defaults are those of Dinov2Config and Dinov2WithRegistersConfig. The channels of a gated perceptron are those of the
-// library: two thirds of the others, rounded up to a multiple of 8.
+// The defaults are those of Dinov2Config and Dinov2WithRegistersConfig. As in the library, a gated MLP has two thirds of the
+// channels of other MLPs, rounded up to a multiple of 8.
 FamilyModel read_dinov2(HuggingFaceConfig& config) {
   FamilyModel model{.family = "dinov2"};
   const bool has_registers = config.text({"model_type"}, "") == "dinov2_with_registers";

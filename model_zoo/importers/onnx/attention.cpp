@@ -112,7 +112,7 @@ int packed(Translation& translation, const onnx::NodeProto& node, const std::vec
   return tensors.front();
 }
 
-/// Returns whether each head of queries or keys is divided by its length, as in attention by cosines.
+/// Returns whether each head of queries or keys is divided by its length, as in cosine attention.
 bool has_unit_length(const Value& value) {
   return value.moment && value.moment->part == Moment::Part::normalized && !value.moment->centres && value.source.empty();
 }
@@ -169,7 +169,7 @@ void turn(Translation& translation, const onnx::NodeProto& node, std::int64_t tu
 }
 
 /// Returns one tensor with the keys and values of attention to another sequence. If the graph rotates the keys, they are
-/// rotated before they are joined with the values; keys that already share a tensor with values stay as they are.
+/// rotated before they are concatenated with the values; keys that already share a tensor with values stay as they are.
 int keys_and_values(Translation& translation, const onnx::NodeProto& node, const Parts& parts, std::int64_t width) {
   View keys = parts.keys;
   if (translation.network().shape(keys.tensor).channels == width) {
@@ -180,7 +180,7 @@ int keys_and_values(Translation& translation, const onnx::NodeProto& node, const
   return packed(translation, node, {keys, parts.values}, 2 * width);
 }
 
-/// Adds attention inside windows of consecutive tokens, as window attention on an image with a window in each row.
+/// Adds attention inside windows of consecutive tokens: window attention on an image whose rows are the windows.
 int attend_in_windows(Translation& translation, const onnx::NodeProto& node, int packed, const NetworkLayer& attention,
                       std::int64_t window) {
   TensorShape sequence = translation.network().shape(packed);
@@ -236,7 +236,7 @@ void finish(Translation& translation, const onnx::NodeProto& node, const Value& 
     translation.graph().fail(node, "attention in windows with dropout of its weights is not supported",
                              "export the network without it, or write a model file");
   }
-  // Kernels of windows compute all scores, also those that a mask hides, such as that of a shifted window.
+  // Window attention kernels compute all scores, including those that a mask hides, such as the mask of shifted windows.
   if (has_windows && scores.causal) translation.assume(node, "the mask of its windows takes no time");
   if (has_windows && (kv_heads != heads || size_of(parts.values.dimensions[rank - 2]) != tokens ||
                       positions_in(parts.keys) != positions_in(parts.queries))) {

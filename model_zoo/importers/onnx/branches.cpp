@@ -1,5 +1,5 @@
-// Translates the branches of an If whose condition is known as soon as sizes are known. Exporters
-// write such an If for sizes that were open at the time of the export.
+// Translates the branches of an If whose condition depends only on sizes. Exporters write such an If for sizes that were
+// dynamic during the export.
 
 #include <fmt/format.h>
 

@@ -17,8 +17,8 @@ namespace {
 constexpr std::int64_t largest = std::int64_t{1} << 31U;
 constexpr std::int64_t most_class_tokens = 256;
 
-/// Returns the view of which these are adjacent slices of one dimension; empty if they are not. A slice of one element has
-/// no atoms.
+/// Returns the view that these slices of one dimension make up together; empty if the slices are not adjacent. A slice of
+/// one element has no atoms.
 std::optional<View> joined_slices(const std::vector<View>& parts, std::size_t axis) {
   const auto longer =
       std::find_if(parts.begin(), parts.end(), [axis](const View& part) { return !part.dimensions[axis].empty(); });
@@ -91,7 +91,7 @@ bool add_class_tokens(Translation& translation, const onnx::NodeProto& node) {
   return true;
 }
 
-/// Joins whole tensors that differ in only one dimension.
+/// Concatenates whole tensors that differ in only one dimension.
 void join_flat(Translation& translation, const onnx::NodeProto& node, const std::vector<View>& parts, std::size_t axis) {
   std::vector<std::int64_t> sizes = sizes_of(parts.front());
   TensorShape flat{.channels = 0};
@@ -124,8 +124,8 @@ void join_flat(Translation& translation, const onnx::NodeProto& node, const std:
   }
 }
 
-/// Handles a node that joins adjacent slices of one tensor, such as the rotated and the other channels of queries. Returns
-/// false for any other node.
+/// Handles a node that concatenates adjacent slices of one tensor, such as the rotated and the other channels of queries.
+/// Returns false for any other node.
 bool rejoins_slices(Translation& translation, const onnx::NodeProto& node) {
   std::vector<View> parts;
   for (int i = 0; i < node.input_size(); ++i) {

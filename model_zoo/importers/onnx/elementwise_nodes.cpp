@@ -56,7 +56,7 @@ void act_on_scores(Translation& translation, const onnx::NodeProto& node, const 
   Value value = scores;
   if (other.is_network()) translation.graph().fail(node, "attention scores are combined with another activation");
   const std::string& kind = node.op_type();
-  // PyTorch replaces the weights of a token that attends to no token, which are not numbers, by zeros.
+  // If a token attends to no token, its attention weights are NaN, and PyTorch replaces them by zeros.
   const bool keeps_weights = kind == "Mul" || kind == "Div" || kind == "Where";
   if (scores.scores->normalized && !keeps_weights) {
     translation.graph().fail(node, "weights of an attention are changed after the softmax");

@@ -1,4 +1,4 @@
-// Determines which inputs of a graph are data, and their sizes. The file may leave some sizes open.
+// Determines which inputs of a graph are data, and their sizes. Some sizes may be dynamic.
 
 #include <algorithm>
 #include <map>
@@ -20,12 +20,12 @@ bool is_integral(int type) {
          type == onnx::TensorProto::INT8 || type == onnx::TensorProto::UINT8;
 }
 
-/// Returns whether a size is open. Some exporters write an open size as -1 or 0.
+/// Returns whether a size is dynamic. Some exporters write a dynamic size as -1 or 0.
 bool is_open(const onnx::TensorShapeProto::Dimension& dimension) {
   return !dimension.has_dim_value() || dimension.dim_value() == -1 || dimension.dim_value() == 0;
 }
 
-/// Returns whether the name of an open size says that it is the batch, whichever dimension it is.
+/// Returns whether a dynamic size is called a batch. The batch may be any dimension.
 bool names_batch(const std::string& name) {
   return name == "N" || name.find("batch") != std::string::npos || name.find("Batch") != std::string::npos;
 }
@@ -60,8 +60,8 @@ std::unordered_set<std::string> weights_among_inputs(const onnx::GraphProto& gra
   return weights;
 }
 
-/// The sizes that the user gives for the first input, if the file leaves some of them open. Another input gets a size of the
-/// first input if both have an open size of the same name, or if both are sequences of the same kind.
+/// The user's sizes of the first input, if some of its sizes are dynamic. Another input gets a size of the first input if
+/// both have a dynamic size of the same name, or if both are sequences of the same kind.
 class OpenSizes {
  public:
   explicit OpenSizes(const std::vector<std::int64_t>& given) : given_(given) {}
@@ -77,7 +77,7 @@ class OpenSizes {
     if (static_cast<int>(given_.size()) + skipped != dimensions.size()) return std::nullopt;
     return given_[static_cast<std::size_t>(i - skipped)];
   }
-  /// Records the names of the open sizes of an input.
+  /// Records the names of the dynamic sizes of an input.
   void note(const Dimensions& dimensions, const std::vector<std::int64_t>& shape) {
     for (int i = 0; i < dimensions.size(); ++i) {
       if (!dimensions[i].dim_param().empty())

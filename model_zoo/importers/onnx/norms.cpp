@@ -78,8 +78,8 @@ std::optional<Value> mean_of(Translation& translation, const onnx::NodeProto& no
   return mean;
 }
 
-/// The length of the channels' vector, by which `F.normalize` divides. Its ratio to a root of the mean of squares is
-/// constant.
+/// Returns the Euclidean norm over the channels, by which `F.normalize` divides. This norm is a constant times the root mean
+/// square.
 std::optional<Value> length_of(const Translation& translation, const onnx::NodeProto& node, const Value& value) {
   const bool is_tensor = is_linear(value.function) && !value.moment && !value.scores && value.pads.empty();
   if (!is_tensor || !is_over_channels(translation, node, value)) return std::nullopt;
@@ -93,7 +93,7 @@ bool keeps_length(std::string_view kind, const Value& a) {
   return (kind == "Clip" || kind == "Max" || kind == "Expand") && is_part(a, Part::deviation) && !is_centred(a);
 }
 
-/// Returns whether `moment` was derived from `x`, because both have the same view.
+/// Returns whether `moment` was derived from `x`, which is assumed if both have the same view.
 bool is_of(Translation& translation, const onnx::NodeProto& node, const Value& x, const Value& moment) {
   return x.is_network() && !x.moment && !x.scores && x.pads.empty() &&
          same_view(is_linear(x.function) ? x.view : translation.plain(node, x), moment.view);

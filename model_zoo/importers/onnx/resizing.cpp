@@ -1,5 +1,5 @@
-// Translates operators that change the number of positions without a window: padding, resizing, and
-// blocks of positions as channels.
+// Translates operators that change the number of positions without a window: padding, resizing, and moves of blocks of
+// positions to channels or back.
 
 #include <algorithm>
 #include <cmath>
