@@ -276,7 +276,7 @@ class SheetReader {
     if (const auto value = optional_number(section, "attainable", prefix)) level.bandwidth *= fraction(*value);
     level.rails = read_rails(part, level, prefix);
     if (const auto peers = node.find("peers")) {
-      if (!inner.empty()) peers->fail("only links inside a node lead to single units", "remove this key");
+      if (!inner.empty()) peers->fail("only links inside a node connect single units", "remove this key");
       level.peers = number({*peers, part.citations}, prefix + ".peers").number(1, largest_ratio);
     }
     return level;
@@ -404,7 +404,7 @@ class SheetReader {
       if (written.empty()) extents.fail("no extents", "write [4, 4, 8]: nodes along each side");
       if (product != nodes)
         extents.fail(fmt::format("{} nodes, but the level has {}", written, nodes),
-                     "their product must be the number of nodes");
+                     "the product of the sides must be the number of nodes");
       sheet_.numbers.push_back({"topology.extents", written, sourced.source, sourced.key});
       shape.link_bandwidth = links("link_bandwidth");
     } else if (shape.kind == Kind::distributed_loop || shape.kind == Kind::optical_circuits) {

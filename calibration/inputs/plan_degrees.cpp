@@ -114,7 +114,7 @@ void parse_layouts(std::string_view text, Plan& plan, std::string_view option) {
     parse_degrees(parts[i].substr(colon + 1), own, option);
     segment.mesh = own.mesh;
     if (own.zero_stage > 0)
-      throw Error(fmt::format("{} in {} names a ZeRO stage", quote(parts[i]), quote(text)), "write data in its place");
+      throw Error(fmt::format("{} in {} names a ZeRO stage", quote(parts[i]), quote(text)), "use data instead");
     if (own.mesh.devices() != plan.mesh.devices()) {
       throw Error(fmt::format("{} has {} devices at its first layers, but {} from layer {} on", quote(text),
                               plan.mesh.devices(), own.mesh.devices(), segment.first),

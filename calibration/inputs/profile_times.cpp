@@ -300,9 +300,9 @@ std::vector<std::string> unused_profiles_text(const FoundProfiles& found, const 
         each.threads > 0
             ? fmt::format(", {} of it", each.threads == 1 ? "1 thread" : fmt::format("{} threads", each.threads))
             : std::string();
-    texts.push_back(
-        fmt::format("{} is not used: it was measured on {}{}, but {} has {}; use it anyway with --profile FILE --any-device",
-                    each.path, quote(each.device), threads, machine.name, quote(machine.device.name)));
+    texts.push_back(fmt::format(
+        "{} is not used: the profile was measured on {}{}, but {} has {}; use it anyway with --profile FILE --any-device",
+        each.path, quote(each.device), threads, machine.name, quote(machine.device.name)));
   }
   return texts;
 }

@@ -132,7 +132,7 @@ double parse_setting(const SettingRow& row, const std::string& text, const std::
       throw Error(fmt::format("{}: {}", name, percentile_problem(text)), percentile_hint);
     case SettingKind::flag:
       if (text == "yes" || text == "no") return text == "yes" ? 1 : 0;
-      throw Error(fmt::format("{} is {}, which is neither yes nor no", name, quote(text)), "write yes or no");
+      throw Error(fmt::format("{} is {}, which is neither yes nor no", name, quote(text)), "use yes or no");
     case SettingKind::duration:
       return quantity_in<Seconds>({"a time", Seconds(1e-12), longest_launch_overhead}, true, text, name, "20 us");
     case SettingKind::time:

@@ -307,7 +307,7 @@ void add_models(const Command& program, Request& request) {
   command.examples(
       {{"ddl-oracle models list", "the bundled models"},
        {"ddl-oracle models show resnet50", "one model, layer by layer"},
-       {"ddl-oracle models import config.json -o mine.yaml", "a model file from a configuration of Hugging Face"}});
+       {"ddl-oracle models import config.json -o mine.yaml", "a model file from a Hugging Face configuration"}});
   add_models_list(command, request);
   const Command shows = command.add_subcommand("show", "layers, shapes, parameters and work of one model");
   auto options = std::make_shared<ShowOptions>();

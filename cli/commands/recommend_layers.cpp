@@ -102,8 +102,8 @@ void add_tables_apart(RecommendAnswer& answer, const SearchOptions& options) {
 
 Option add_per_layer(const Command& command, bool& per_layer) {
   return command.add_switch("--per-layer", per_layer,
-                            "search also for a plan that lays out layers differently, such as data parallel convolutions "
-                            "and filter parallel fully connected layers");
+                            "also search plans whose layers have different strategies, such as data-parallel convolutions "
+                            "and filter-parallel fully connected layers");
 }
 
 void add_layered_plan(RecommendAnswer& answer, const SearchOptions& options) {

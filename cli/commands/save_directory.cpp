@@ -126,7 +126,7 @@ void check_save_directory(const SaveDirectory& directory) {
     if (parent.empty()) parent = ".";
     if (!fs::is_directory(parent, unknown)) {
       throw Error(fmt::format("--save-dir {}: there is no folder {}", quote_path(path), quote_path(parent.string())),
-                  "create it first");
+                  "create the folder first");
     }
     if (::access(parent.c_str(), W_OK) != 0) {
       throw Error(

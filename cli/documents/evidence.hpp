@@ -29,7 +29,7 @@ struct AlikeRuns {
                                                 const std::vector<Evidence>& evidence);
 /// Whether a clause names what similar runs have in common.
 enum class Detail { complete, in_short };
-/// Describes the most similar group in one clause: `46 measured runs like it (…) were 8 % off`. `is_fitted`: whether the
+/// Describes the most similar group in one clause: `46 similar measured runs (…) were 8 % off`. `is_fitted`: whether the
 /// estimate has factors that were fitted to runs, which these errors are without.
 [[nodiscard]] std::string evidence_text(const std::vector<AlikeRuns>& alike, bool is_fitted,
                                         Detail detail = Detail::complete);

@@ -36,7 +36,7 @@ std::string moment_text(StepPhase phase, int layer, const Model& model) {
 }
 
 std::string fullest_rank_text(const Plan& plan, int stage) {
-  if (plan.mesh[Axis::pipeline] == 1) return "all ranks have the same";
+  if (plan.mesh[Axis::pipeline] == 1) return "all ranks have equal memory";
   return fmt::format("each of the {} ranks of stage {} of {}", plan.mesh.devices() / plan.mesh[Axis::pipeline], stage + 1,
                      plan.mesh[Axis::pipeline]);
 }

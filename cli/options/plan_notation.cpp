@@ -160,7 +160,7 @@ std::string letters_text(const std::vector<Plan>& plans) {
   if (std::ranges::any_of(plans, [](const Plan& plan) { return !plan.recompute_segments.empty(); }))
     add("ac, keep: blocks from this layer on are recomputed, or kept");
   if (std::ranges::any_of(plans, [](const Plan& plan) { return !plan.table_segments.empty(); }))
-    add("t the tables from this one on, dp replicated");
+    add("t: tables from this one on, dp: replicated");
   return fmt::format("{}", fmt::join(meanings, ", "));
 }
 
@@ -259,7 +259,7 @@ void take_signs(std::string_view text, const std::vector<std::string_view>& sign
   std::set<std::string_view> taken;
   const auto take = [&](std::string_view key, std::string_view sign) {
     if (!taken.insert(key).second)
-      throw Error(fmt::format("the plan {} states its {} twice, the second time as {}", quote(text), key, quote(sign)),
+      throw Error(fmt::format("the plan {} sets its {} twice, the second time as {}", quote(text), key, quote(sign)),
                   "leave one of the two out");
   };
   for (const std::string_view sign : signs) {

@@ -70,15 +70,15 @@ constexpr auto harmless =
                    "use_orbit", "parallelism_config.*", "ipex_config.*");
 
 constexpr auto refused = std::to_array<RefusedArgument>({
-    {"distributed_type", "training on such devices is not predicted", "give the plan in options: --gpus, --zero", false,
+    {"distributed_type", "training on such devices is not predicted", "set the plan by options: --gpus, --zero", false,
      "MULTI_CPU TPU XLA MULTI_XPU MULTI_NPU MULTI_MLU MULTI_MUSA MULTI_HPU"},
-    {"compute_environment", "the number of GPUs follows from the instances", "give the plan in options: --gpus, --zero",
+    {"compute_environment", "the number of GPUs follows from the instances", "set the plan by options: --gpus, --zero",
      false, "AMAZON_SAGEMAKER"},
     {"deepspeed_config.offload_optimizer_device", "the time of offloading to NVMe is not predicted",
-     "write cpu: the memory of the GPU is the same, and NVMe takes longer", false, "nvme"},
+     "use cpu instead: GPU memory is the same, and NVMe is slower", false, "nvme"},
     {"deepspeed_config.offload_param_device", "the time of offloading to NVMe is not predicted",
-     "write cpu: the memory of the GPU is the same, and NVMe takes longer", false, "nvme"},
-    {"use_cpu", "it trains on processors", "give the plan in options", false, "true yes"},
+     "use cpu instead: GPU memory is the same, and NVMe is slower", false, "nvme"},
+    {"use_cpu", "the training runs on processors", "set the plan by options", false, "true yes"},
 });
 
 }  // namespace accelerate_tables

@@ -136,7 +136,7 @@ PageQuestion question_of(std::string_view query, const OfferedFiles& files) {
       if (said[j].first == key) throw Error(fmt::format("{} is given twice", key), "leave one of them out");
     }
     if (value.size() > max_link_value)
-      throw Error(fmt::format("{} has {} characters", key, value.size()), fmt::format("write at most {}", max_link_value));
+      throw Error(fmt::format("{} has {} characters", key, value.size()), fmt::format("use at most {}", max_link_value));
     value.erase(0, std::min(value.find_first_not_of(' '), value.size()));
     while (value.ends_with(' ')) value.pop_back();
     if (key == "model" || key == "machine" || key == "software")

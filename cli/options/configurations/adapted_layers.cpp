@@ -96,7 +96,7 @@ std::string adapted_layers(const Configuration& read, const std::string& model, 
   const std::vector<std::string> modules = adapted_modules(read);
   const auto is_all = [](const std::string& module) { return is_word_of("all all-linear true auto none null", module); };
   if (const Fact* fact = read.find(ConfigField::adapter_layers); modules.empty() && fact != nullptr && fact->from) {
-    warnings.push_back(fmt::format("{}: names no matrix that gets an adapter: all matrices of blocks get adapters",
+    warnings.push_back(fmt::format("{}: names no matrix for an adapter: all matrices of blocks have adapters",
                                    line_text(fact->from->place())));
   }
   if (modules.empty() || std::ranges::any_of(modules, is_all)) return {};
@@ -108,7 +108,7 @@ std::string adapted_layers(const Configuration& read, const std::string& model, 
     const std::vector<std::string_view> layers = layers_of(built, module);
     if (layers.empty()) {
       const Fact& fact = *read.find(ConfigField::adapter_layers);
-      warnings.push_back(fmt::format("{}: adapters of {} are not modeled: all matrices of blocks get adapters",
+      warnings.push_back(fmt::format("{}: adapters of {} are not modeled: all matrices of blocks have adapters",
                                      fact.from ? line_text(fact.from->place()) : read.file, quote(module)));
       return {};
     }

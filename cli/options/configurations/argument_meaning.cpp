@@ -111,7 +111,7 @@ std::optional<Fact> meaning_of(const ArgumentRow& row, const ConfigEntry& settin
                              row.field != ConfigField::deepspeed_file;
     if (!needs_value) return std::nullopt;
     fact.problem = fmt::format("{} has no value", setting.shown_key());
-    fact.hint = "write it after the argument";
+    fact.hint = "write the value after the argument";
   } else if (!row.words.empty()) {
     std::vector<std::string_view> known;
     for (const ArgumentWord& word : row.words) {
@@ -120,8 +120,8 @@ std::optional<Fact> meaning_of(const ArgumentRow& row, const ConfigEntry& settin
     fact.problem = fmt::format("{} does not support {}", setting.shown_key(), quote(setting.value));
     fact.hint = suggest(setting.value, known);
     if (has_option(row.field)) {
-      fact.hint += fact.hint.ends_with('?') ? " If not, give the value" : "; or give the value";
-      fact.hint += " as an option of this command";
+      fact.hint += fact.hint.ends_with('?') ? " If not, set the value" : "; or set the value";
+      fact.hint += " by an option of this command";
     }
   }
   return fact;

@@ -72,11 +72,11 @@ std::string Configuration::word(RunField field) const {
     if (fact->from->is_of_branches) {
       throw fact->from->error(
           fmt::format("{} is only one of the values set by the branches of this script", quote(fact->from->value)),
-          "write --set NAME=VALUE, which decides the branch, or give the value as an option of this command");
+          "use --set NAME=VALUE to choose the branch, or set the value by an option of this command");
     }
     throw fact->from->error(
         fmt::format("this file does not set {}", quote(fact->from->value)),
-        fmt::format("write {}, or give the value as an option of this command", option_that_sets(*fact->from)));
+        fmt::format("use {}, or set the value by an option of this command", option_that_sets(*fact->from)));
   }
   return fact->value;
 }

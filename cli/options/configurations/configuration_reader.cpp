@@ -483,7 +483,7 @@ std::optional<Configuration> recognize_configuration(const std::string& path, co
   if (!is_notebook(path)) return ConfigurationReader(path, 0, values).read(read_file(path, max_configuration_file_bytes));
   NotebookTraining training = notebook_training(read_file(path, most_notebook_bytes), path, values);
   if (auto read = ConfigurationReader(path, 0, values).read(std::move(training))) return read;
-  throw Error(fmt::format("{} is a notebook that holds no call of a trainer that is read", quote(path)));
+  throw Error(fmt::format("{} is a notebook without a call of a supported trainer", quote(path)));
 }
 
 Configuration read_configuration(const std::string& path, const ScriptValues& values) {
@@ -492,9 +492,9 @@ Configuration read_configuration(const std::string& path, const ScriptValues& va
     throw Error(fmt::format("{} is not a configuration of a known tool", quote(path)), std::move(hint));
   std::vector<std::string_view> known;
   for (const ConfigurationFormat* format : configuration_formats()) known.push_back(format->name);
-  throw Error(fmt::format("{} is not a configuration of a known tool", quote(path)),
-              fmt::format("known: {}; for others, give model and plan as options: recommend MODEL --gpus N",
-                          fmt::join(known, ", ")));
+  throw Error(
+      fmt::format("{} is not a configuration of a known tool", quote(path)),
+      fmt::format("known: {}; for others, set model and plan by options: recommend MODEL --gpus N", fmt::join(known, ", ")));
 }
 
 }  // namespace ddl

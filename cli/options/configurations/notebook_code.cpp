@@ -176,7 +176,7 @@ std::vector<CodeCell> notebook_code(const std::string& text, const std::string& 
   const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_object() || !json.contains("cells") || !json["cells"].is_array()) {
     throw Error(fmt::format("{} is not a notebook: it has no list 'cells'", quote(path)),
-                "give model and plan as options: recommend MODEL --gpus N");
+                "set model and plan by options: recommend MODEL --gpus N");
   }
   return cells_of(text);
 }

@@ -217,7 +217,7 @@ TEST_CASE("shards of different lists of problems are not merged") {
 TEST_CASE("duplicate, missing or incomplete shards are an error, unless a partial merge is requested") {
   Shards shards(10, 3);
   CHECK_THAT(shards.error({0, 1, 1}), ContainsSubstring("1.profile:9:1: shard 1/3 was already given in") &&
-                                          ContainsSubstring("hint: give each shard once"));
+                                          ContainsSubstring("hint: pass each shard once"));
   CHECK_THAT(shards.error({0, 2}), ContainsSubstring("shard 1 of 3 is missing\nhint: measure it like") &&
                                        ContainsSubstring("with --shard 1/3, or merge"));
   CHECK_THAT(shards.error({1}), ContainsSubstring("shards 0, 2 of 3 are missing"));
