@@ -51,7 +51,7 @@ struct FitRequest {
   std::optional<double> tolerance;
 };
 
-/// The benchmark files, and options with the facts that a file does not state.
+/// The benchmark files, and options for facts that a file lacks.
 struct FilesRequest {
   std::vector<std::string> files;
   std::string operation, level;
@@ -63,7 +63,7 @@ struct FilesRequest {
 struct Measured {
   std::shared_ptr<std::vector<ExchangeSeries>> series = std::make_shared<std::vector<ExchangeSeries>>();
   std::optional<LiveSweep> live{};
-  std::vector<PairContention> contention{};  ///< of several pairs of ranks at once
+  std::vector<PairContention> contention{};  ///< slowdown of several pairs of ranks that send at once
   std::optional<GpcnetCongestion> congestion{};
   std::string before{};
   std::vector<std::string> warnings{};
@@ -266,8 +266,7 @@ Report fitted(const FitRequest& asked, Measured measured) {
   if (!fits_other_than_exchanges) require_fits(*fits, *series);
   for (std::string& warning : exchange_fit_warnings(*fits)) report.warnings.push_back(std::move(warning));
   if (asked.tolerance && fits->empty())
-    throw Error("--tolerance: no curve to fit was measured",
-                "leave --tolerance out, or start several ranks");
+    throw Error("--tolerance: no curve to fit was measured", "leave --tolerance out, or start several ranks");
   if (misses_tolerance(asked, *fits)) {
     report.status = ExitStatus::beyond_tolerance;
     report.warnings.push_back(

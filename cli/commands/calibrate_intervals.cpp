@@ -27,7 +27,7 @@ struct IntervalsRequest {
 
 std::string whole_percent(double part) { return fmt::format("{:.0f} %", part * 100); }
 
-/// How intervals cover runs whose software, device, or network no other run has.
+/// The coverage of intervals for runs whose software, device or network occurs in no other run.
 Table groups_table(const TimeErrorsFile& file) {
   Table table({words("held out"), figures("groups"), figures("runs"), figures("covered"), figures("from"), figures("to"),
                words("15 runs or more, below 75 %")});

@@ -76,7 +76,7 @@ void write_families(const KernelsRequest& asked, const Device& device, const Ker
     file = parse_device_file(read_file(asked.output), asked.output);
   } else if (std::optional<DeviceFile> bundled = bundled_device_file(device)) {
     file = *std::move(bundled);
-    // A user's file is of one machine.
+    // A user's device file belongs to one machine.
     file.compute_capability.reset();
   } else {
     file.names = {device.name};

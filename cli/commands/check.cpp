@@ -75,7 +75,7 @@ Report check(CheckRequest options) {
   return report;
 }
 
-/// The options with facts that a configuration may not state.
+/// The options for facts that a configuration may lack.
 constexpr std::array configured_options{"--model",         "--seq",           "--input-shape", "--machine", "--coefficients",
                                         "--software",      "--precision",     "--optimizer",   "--gpus",    "--global-batch",
                                         "--batch-per-gpu", "--micro-batches", "--set",         "--setting"};

@@ -15,7 +15,7 @@ struct Request {
   ReportOptions report;
   std::string command;  ///< the whole command line, for the report
 
-  /// Makes `action` the requested one if the user chooses the command `of`.
+  /// Requests `action` if the user chooses the command `of`.
   void on_choice(const Command& of, std::function<Report()> action) {
     of.callback([this, action = std::move(action)] { run = action; });
   }

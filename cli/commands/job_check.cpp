@@ -48,7 +48,7 @@ constexpr std::array<std::string_view, 27> savers{
     "*use_galore", "*galore_*", "*use_badam", "*badam_*", "*use_apollo", "*apollo_*", "*lisa_*",
     // Operators that keep fewer activations.
     "*use_unsloth", "*unsloth_*", "*liger_*", "*use_liger*", "*tiled_mlp*", "*use_fused_kernels",
-    // Moving to the host, splitting and quantizing what is kept.
+    // Kept tensors are moved to the host, sharded or quantized.
     "*partition_activations", "*cpu_offload*", "*offload_*", "*activation_offload*", "*gptq", "*quant_method",
     "*reuse_fp32_param", "*swap_attention", "*swap_optimizer"};
 

@@ -132,7 +132,8 @@ HostFacts facts_of_host(const MachineNewRequest& asked) {
   return detect_host({asked.root, search_path(asked, path != nullptr ? path : "")});
 }
 
-/// Whether a device may have the memory that a tool lists, of which programs see a part only; true if none is listed.
+/// Whether a device may have the memory size that a tool lists. Listed sizes are below the datasheet's, because programs see
+/// only a part. True if no size is listed.
 bool has_listed_memory(const Device& device, const DetectedGpus& gpus) {
   constexpr double least = 0.87, most = 1.08;
   if (!gpus.memory_mib) return true;

@@ -27,7 +27,7 @@ namespace ddl {
 namespace {
 
 constexpr std::int64_t most_samples = 1'000'000'000;
-constexpr int most_gpus = 1 << 20;  // of a group, so that a sum of groups does not overflow
+constexpr int most_gpus = 1 << 20;  // maximum GPUs of a group; a sum of groups does not overflow
 
 struct MixedRequest {
   StudyOptions study;
@@ -74,7 +74,7 @@ class DeviceGroup {
     return entry->second;
   }
   [[nodiscard]] Seconds time(std::int64_t samples) { return samples == 0 ? Seconds{} : estimate(samples).time.step_time(); }
-  /// Returns the time of the exchange of gradients and weights, also where compute hides it.
+  /// Returns the communication time of gradients and weights, including the time hidden behind compute.
   [[nodiscard]] Seconds exchange() { return estimate(1).time[Part::gradient_exchange] + estimate(1).hidden_exchange; }
   /// Returns the largest number of samples, at most `most`, whose step takes no longer than `limit`.
   [[nodiscard]] std::int64_t samples_within(Seconds limit, std::int64_t most) {

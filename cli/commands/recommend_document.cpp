@@ -98,7 +98,8 @@ bool is_of_first(const RecommendAnswer& answer, const std::optional<Estimate>& e
   return !has_layouts(first) && each->plan.mesh.family() == first.mesh.family();
 }
 
-/// Names the faster plan that another one of its strategy replaced, and why; empty if it is less than 0.5 % faster.
+/// Names the faster plan that another plan of the same strategy replaced, and the reason; empty if it is less than 0.5 %
+/// faster.
 std::string faster_text(const RecommendAnswer& answer) {
   const std::optional<Estimate>& fastest = answer.result.fastest;
   const Estimate& first = answer.shown.front();

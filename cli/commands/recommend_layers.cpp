@@ -86,7 +86,7 @@ void add_recomputed_apart(RecommendAnswer& answer, const SearchOptions& options)
   }
 }
 
-/// Searches a way to hold each table, for the fastest plan of data parallelism alone.
+/// Searches a placement of each embedding table, for the fastest plan with only data parallelism.
 void add_tables_apart(RecommendAnswer& answer, const SearchOptions& options) {
   const auto is_data = [](const Estimate& each) {
     return each.plan.mesh.devices() == each.plan.mesh[Axis::data] && each.plan.zero_stage == 0 &&

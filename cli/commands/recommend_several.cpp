@@ -113,7 +113,7 @@ std::vector<std::string> without_effect_on_all(const PlanOptions& options, const
     if (named && named->empty()) break;
     const std::vector<std::string> own = options_without_effect(options, *outcome.study, outcome.best->plan);
     if (!named) named = own;
-    // The texts about one option begin alike, but each names what its own model lacks.
+    // The warnings about one option have the same beginning, but each names what another model lacks.
     std::erase_if(*named, [&](const std::string& each) {
       return std::ranges::none_of(
           own, [&](const std::string& other) { return each.starts_with(other) || other.starts_with(each); });

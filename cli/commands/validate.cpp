@@ -89,7 +89,7 @@ std::string machines_text(const Validation& validation, const ValidateOptions& o
   return names.size() == 1 ? *names.begin() : fmt::format("{} machines", names.size());
 }
 
-/// Adds how many runs that ran the memory model would refuse, and which items need most of their memory.
+/// Adds the number of successful runs that the memory model would refuse, and the items that need most of their memory.
 void add_refused(Document& document, const ValidationSummary::Group& all) {
   if (all.refused + all.at_risk == 0) return;
   document.line(fmt::format("memory: of {} that ran, {} would be refused (DOES-NOT-FIT), and {} would be AT-RISK",

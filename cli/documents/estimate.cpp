@@ -49,7 +49,8 @@ constexpr double unusual_share = 0.65;
 
 /// Returns the rate of a large matrix product as a share of the peak.
 double product_share(const Job& job, Precision precision, FlopRate peak) {
-  // Arithmetic limits a product of this side: in 16 bits, it has 2,731 FLOPs per byte; an H100 needs 295 for its peak.
+  // Arithmetic limits a square product of this dimension: in 16 bits, it has 2,731 FLOPs per byte; an H100 needs 295 for its
+  // peak.
   constexpr double side = 8192;
   const Work product{.flops = 2 * side * side * side,
                      .activation_items = 2 * side * side,

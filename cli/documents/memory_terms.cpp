@@ -78,8 +78,8 @@ class TermsMaker {
     }
   }
 
-  /// Adds the shards that a rank holds in addition to the weights above. Frozen weights may be in fp32, of which the
-  /// weights above contain all bytes, a half or none.
+  /// Adds the shards that a rank holds in addition to the weights above. Frozen weights may be in fp32. The weights above
+  /// contain all, half or none of these bytes.
   void add_shards() {
     const ModelFacts& facts = study_.job().facts;
     const double frozen = facts.parameters > 0 ? 1 - facts.trained_parameters / facts.parameters : 0;
@@ -123,7 +123,7 @@ class TermsMaker {
       add(MemoryItem::weights, "other models", others);
     const Bytes saved = saved_weights(Estimator(study_.job()).stage(plan_, stage_));
     const Bytes gathered = study_.assumptions().gathers_units ? gathered_more() : Bytes{};
-    // A rank saves its weights when it has gathered none for a step, which would be at most half as many bytes.
+    // A rank saves its weights while it has gathered no weights for a step. Those would be at most half as many bytes.
     const bool is_saving = saved > Bytes{} && memory_.weights - told_ > saved * 0.75;
     if (is_saving) add(MemoryItem::weights, "all weights, gathered to be saved", saved);
     if (!is_saving && gathered > nothing && memory_.weights - told_ > gathered * 0.5)

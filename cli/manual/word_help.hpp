@@ -33,7 +33,7 @@ struct Concept {
 struct Synonym {
   std::string_view word;    ///< without dashes, with `-` between words: `world-size`
   std::string_view option;  ///< the option of this program that has the concept, without dashes: `gpus`
-  std::string_view hint;    ///< what to write: `write --gpus, the total over all nodes`
+  std::string_view hint;    ///< what to use instead: `use --gpus, the total over all nodes`
 };
 [[nodiscard]] std::span<const Synonym> synonyms();
 /// Returns a word as it is in the table: `--World_Size` is `world-size`.

@@ -134,7 +134,7 @@ void expect_degrees(std::string_view way, const std::vector<int>& layers, std::s
               fmt::format("use one of {}, or degrees as in 'fc*: filter=32'", fmt::join(enum_names<Tables>, ", ")));
 }
 
-/// Holds the tables among `layers` as a value of --layers says.
+/// Applies the placement of tables in a value of --layers to the tables among `layers`.
 void hold_tables(const std::vector<int>& layers, Tables tables, const std::string& value, const ModelFacts& facts,
                  std::vector<Tables>& ways) {
   bool any = false;
@@ -161,7 +161,7 @@ std::optional<bool> recompute_said(std::string_view way) {
   return std::nullopt;
 }
 
-/// Recomputes blocks as values of --layers say. `said`: by layer; a block is as the last of its layers that a value names.
+/// Applies the recomputation in values of --layers to blocks. `said`: by layer; the last named layer of a block decides.
 void recompute_blocks_of(const std::vector<std::optional<bool>>& said, const Model& model, Plan& plan) {
   if (std::ranges::none_of(said, [](const std::optional<bool>& each) { return each.has_value(); })) return;
   if (plan.recompute == Recompute::selective)

@@ -207,7 +207,7 @@ class PlanReader {
     join_segments(plan);
   }
 
-  /// Reads how the tables after the first ones are held.
+  /// Reads the placements of the tables after the first ones.
   void read_table_segments(Plan& plan) const {
     const Json& segments = object_->at("table_segments");
     constexpr const char* example = R"(for example [{"first": 1, "tables": "rows"}])";

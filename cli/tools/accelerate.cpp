@@ -16,7 +16,8 @@ constexpr auto shardings = argument_words("FULL_SHARD=3", "SHARD_GRAD_OP=2", "NO
                                           "HYBRID_SHARD_ZERO2=2", "1=3", "2=2", "3=0", "4=3", "5=2");
 constexpr auto hybrids = argument_words("FULL_SHARD=no", "SHARD_GRAD_OP=no", "NO_SHARD=no", "HYBRID_SHARD=yes",
                                         "HYBRID_SHARD_ZERO2=yes", "1=no", "2=no", "3=no", "4=yes", "5=yes");
-// With FSDP1, the argument is the sharding strategy [src/accelerate/utils/dataclasses.py, FullyShardedDataParallelPlugin].
+// With FSDP1, `fsdp_reshard_after_forward` is the sharding strategy [src/accelerate/utils/dataclasses.py,
+// FullyShardedDataParallelPlugin].
 constexpr auto reshards = argument_words("true=yes", "false=no", "yes=yes", "no=no", "FULL_SHARD=", "SHARD_GRAD_OP=",
                                          "NO_SHARD=", "HYBRID_SHARD=", "HYBRID_SHARD_ZERO2=", "1=", "2=", "3=", "4=", "5=");
 constexpr auto resharding_strategies =

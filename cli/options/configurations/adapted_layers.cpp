@@ -18,10 +18,11 @@
 namespace ddl {
 namespace {
 
-/// Modules of other libraries, and the names of their layers here, of which a model has at least one. Sources: transformers,
-/// modeling_llama.py, modeling_phi3.py, modeling_gpt2.py, modeling_gpt_neox.py and modeling_opt.py; NVIDIA/Megatron-LM,
-/// megatron/core/transformer/attention.py and mlp.py; NVIDIA/NeMo, nemo/collections/nlp/parts/peft_config.py;
-/// meta-pytorch/torchtune, torchtune/modules/peft; Lightning-AI/litgpt, litgpt/lora.py.
+/// Modules of other libraries, and the names of their layers here. A model has at least one of these layers. Sources:
+/// transformers, modeling_llama.py, modeling_phi3.py, modeling_gpt2.py, modeling_gpt_neox.py and modeling_opt.py;
+/// NVIDIA/Megatron-LM, megatron/core/transformer/attention.py and mlp.py; NVIDIA/NeMo,
+/// nemo/collections/nlp/parts/peft_config.py; meta-pytorch/torchtune, torchtune/modules/peft; Lightning-AI/litgpt,
+/// litgpt/lora.py.
 constexpr auto layers_of_modules = std::to_array<std::pair<std::string_view, std::string_view>>({
     {"q_proj k_proj v_proj o_proj gate_proj up_proj down_proj", ""},
     {"qkv_proj query_key_value c_attn linear_qkv attention_qkv", "qkv"},

@@ -132,7 +132,7 @@ bool keeps_value(const ArgumentRow& row, const Fact& before, const Fact& fact, c
   const bool is_another = argument_key(before.from->key) != argument_key(setting.key);
   if (before.from->is_known && !setting.is_known && is_another) return true;
   if (row.is_weak && !before.is_weak) return true;
-  // `fused` leaves the version open that another argument gives.
+  // `fused` names no version of the kernels, but another argument may name one.
   return row.field == ConfigField::attention && fact.value == "fused" && is_another && before.value.starts_with("flash");
 }
 

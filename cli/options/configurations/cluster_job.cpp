@@ -425,7 +425,7 @@ std::optional<std::string> script_of_job(const std::string& text, const std::str
         std::count(text.begin() + static_cast<std::ptrdiff_t>(at), text.begin() + static_cast<std::ptrdiff_t>(end), '\n'));
     at = end;
     try {
-      // An empty document is none, as one that is no valid YAML.
+      // An empty document, or one that is not valid YAML, is no job.
       if (const auto root = ExpandedNode::parse(document, path)) reader.read(*root, first);
     } catch (const Error&) {
       return std::nullopt;  // the reader of settings reports the error

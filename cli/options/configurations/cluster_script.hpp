@@ -33,7 +33,7 @@ class ClusterScript {
   /// Begins the document whose first line is `first`, counted from 0. Nodes of a document count lines from its first line.
   void begin_document(std::size_t first) { first_ = first; }
 
-  /// Returns the text of a value. Of a text over several lines, the lines of the job, so that each stays in its place.
+  /// Returns the text of a value. A text of several lines is returned as in the job, so that line numbers stay correct.
   [[nodiscard]] JobText text_of(const ExpandedNode& value) const;
   /// The line on which a value begins, counted from 0. The value of `key: |` begins on the next line.
   [[nodiscard]] std::size_t line_of(const ExpandedNode& value) const;

@@ -112,7 +112,7 @@ class ConfigurationReader {
     }
   }
 
-  /// Whether this file, which no other file names, leaves a field to the program that reads the file, by `auto`.
+  /// Whether this file, which no other file names, has `auto` for a field. The program that reads the file sets the value.
   [[nodiscard]] bool is_left_open(RunField field) const {
     return depth_ == 0 && std::ranges::any_of(settings_, [&](const ConfigEntry& setting) {
              // A file that this file names may have given another format.

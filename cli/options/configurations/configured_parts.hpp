@@ -39,7 +39,7 @@ void choose_allocator(const Configuration& configuration, StudyOptions& study);
 /// says otherwise, and compute the loss of whole logits.
 void choose_trainer_of_shards(const Configuration& configuration, StudyOptions& study);
 
-/// Whether a model without other changes than adapters has samples of this length by itself.
+/// Whether a model that is changed only by adapters has samples of this length by default.
 [[nodiscard]] bool has_own_length(const std::string& model, std::int64_t tokens);
 
 /// Returns the argument that names modules to train in addition to adapters, if `model` has no such layer; else null.
