@@ -55,7 +55,7 @@ void add_serve(const Command& program, Request& request);
 void add_software(const Command& program, Request& request);
 void add_backends(const Command& program, Request& request);
 // The CommandLine prints help by itself. `completion` and `man` print the declarations in the
-// CommandLine, so their requests must not outlive the CommandLine.
+// CommandLine, so these requests must not outlive the CommandLine.
 void add_help(const Command& program);
 void add_completion(CommandLine& command_line, Request& request);
 void add_man(CommandLine& command_line, Request& request);

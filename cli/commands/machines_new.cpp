@@ -91,7 +91,7 @@ void require_gpus(const DraftRequest& request, bool is_captured) {
                        : fmt::format("use --like with a machine of this vendor: {}; {}", of_maker, keep));
 }
 
-/// Whether the user describes the machine by options, and not by the host.
+/// Whether options describe the machine, instead of the facts that this host reports.
 bool is_by_sheet(const MachineNewRequest& asked) {
   const DeviceSheet& sheet = asked.sheet;
   return !sheet.gpu.empty() || !sheet.peaks.empty() || sheet.memory || sheet.memory_bandwidth || sheet.links ||
@@ -161,7 +161,7 @@ std::string machine_with(const DetectedGpus& gpus) {
   return gpus.name;  // the error has the nearest names
 }
 
-/// A file that extends the machine of --like, or a machine with the listed GPUs, with what the host reports.
+/// A machine file that extends the machine of --like, or a machine with the listed GPUs, by the facts that the host reports.
 MachineDraft draft_by_host(const MachineNewRequest& asked, const std::string& output) {
   DraftRequest request;
   request.name = asked.name;

@@ -41,7 +41,7 @@ struct Shown {
   double samples = 1;
   std::vector<double> kept_bytes;          ///< bytes kept for backward, by layer
   std::vector<bool> needs_input_gradient;  ///< whether the gradient of the layer's input is needed, by layer
-  std::vector<bool> of_sample;             ///< by layer: whether the layer is a tensor of the sample, not computed
+  std::vector<bool> of_sample;             ///< by layer: whether its output is an input tensor of the sample
   WorkDepth forward, training;
   GraphGrain grain;
   std::string machine;  ///< empty if the user named no machine

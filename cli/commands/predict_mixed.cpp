@@ -119,7 +119,7 @@ std::shared_ptr<const Study> load_study(const MixedRequest& asked, const NamedGr
 /// The training, in which all groups exchange over the slowest of their networks.
 struct Mixture {
   DeviceGroups groups;
-  std::vector<std::int64_t> samples;  ///< of each device of a group; some devices may have one less
+  std::vector<std::int64_t> samples;  ///< samples per device, by group; some devices may have one less
   std::size_t slowest_network = 0;
   int devices = 0;
 };

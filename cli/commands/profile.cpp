@@ -233,7 +233,7 @@ ProfileResult run(ProfileJob job, const std::string& command) {
   }
   for (std::size_t item = 0; item < job.plan.items(); ++item) result.left += there.contains(job.plan.line(item)) ? 0U : 1U;
   result.steadiness = steadiness_of(result.profile);
-  // A shard contains only some of the kernels of a step, and only some parts of a split.
+  // A shard contains only some kernels of a step, and only some ranks of a sharded layer.
   if (job.plan.model && !job.shard) {
     result.sum_checks = sum_checks(result.profile, *job.plan.model);
     result.splits = split_scalings(result.profile, *job.plan.model);

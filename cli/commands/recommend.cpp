@@ -50,7 +50,7 @@
 namespace ddl {
 namespace {
 
-/// Returns how to give the number of GPUs, which the name of the machine may contain: `8xh100`, `h100 x8`.
+/// Returns a hint for the number of GPUs, which the name of the machine may contain: `8xh100`, `h100 x8`.
 std::string gpus_hint(std::string_view machine) {
   constexpr std::string_view digits = "0123456789";
   std::string_view count = machine.substr(0, std::min(machine.find_first_not_of(digits), machine.size()));
@@ -151,7 +151,7 @@ Report answer_report(const std::shared_ptr<RecommendAnswer>& answer) {
   };
   report.rows = [answer] {
     add_reserved(*answer);
-    // A plan that the user gave has no rank.
+    // A plan that the user fixed has no rank.
     return answer->single ? plans_rows({}, answer->shown, *answer->study, answer->options.training)
                           : plans_rows(answer->shown, answer->result.rejected, *answer->study, answer->options.training);
   };

@@ -44,7 +44,7 @@ std::vector<Plan> alike_plans(const RecommendAnswer& answer, const SearchOptions
       plan.virtual_stages = 1;
       plan.schedule = Schedule::one_forward_one_backward;
     }
-    // A stage is on the same ranks whatever its layout is.
+    // A stage runs on the same ranks with every layout.
     std::ranges::stable_partition(plan.placement, [](Axis axis) { return axis != Axis::pipeline; });
     plans.push_back(plan);
     if (!options.micro_batches && stages == 1) plan.micro_batches = 1;

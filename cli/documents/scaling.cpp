@@ -52,7 +52,7 @@ std::string decision_text(double chance) {
   return fmt::format("{:.0f} %", chance * 100);
 }
 
-/// What the first sentence adds for a point that may miss the goals.
+/// Returns what the first sentence adds for a point that may miss the goals.
 std::string doubt_text(double chance, bool goals) {
   return goals && !is_sure(chance) ? fmt::format(", likely to meet it ({:.0f} %)", chance * 100) : "";
 }

@@ -248,8 +248,8 @@ std::optional<Estimate> predicted_with(std::string_view software, const Study& s
 
 namespace {
 
-/// Returns why no tool starts a plan: the reason of the first tool that has all axes of the plan, because other tools lack
-/// more than that; else of the first tool.
+/// Returns why no tool can run a plan: the reason of the first tool that supports all axes of the plan, else of the first
+/// tool.
 std::string why_not_started(const Study& study, const Estimate& estimate) {
   std::string first;
   for (const Launcher& launcher : launchers()) {
@@ -316,7 +316,7 @@ Start start_of(const Study& study, const Estimator& estimator, const std::vector
 }
 
 std::string why_none_starts(const Framework& framework, const Study& study, const std::vector<Estimate>& plans) {
-  // The simplest plan has the reason that a change of the plan cannot remove.
+  // The reason against the simplest plan remains for all other plans.
   const auto simplest = std::ranges::min_element(plans, [](const Estimate& a, const Estimate& b) {
     return std::popcount(a.plan.mesh.family()) < std::popcount(b.plan.mesh.family());
   });

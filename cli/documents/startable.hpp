@@ -33,7 +33,7 @@ struct Framework {
 /// The launcher that submits the launch script of another launcher.
 inline constexpr std::string_view submitter = "Slurm";
 /// Calls a launcher, unless no launcher supports the device or the model's packed sequences.
-/// `written`: the files of the launchers before it, one of which the submitter starts.
+/// `written`: the files of earlier launchers. The submitter starts one of them.
 [[nodiscard]] LaunchOutcome launch_outcome(const Launcher& launcher, const Study& study, const Estimate& estimate,
                                            std::span<const Launch> written = {});
 /// Returns why the framework cannot start the plan; empty if it can.

@@ -45,7 +45,7 @@ struct Synonym {
 [[nodiscard]] std::optional<std::string> help_about(const CommandDescription& program, std::string_view term,
                                                     std::size_t width);
 
-/// Returns the error for a term of which help_about knows nothing. The hint has the nearest command or term.
+/// Returns the error for a term that help_about does not know. The hint names the nearest command or term.
 [[nodiscard]] Error unknown_term(const CommandDescription& program, const std::string& term);
 
 }  // namespace ddl

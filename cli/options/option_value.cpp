@@ -52,11 +52,11 @@ Option add(const Command& command, const std::string& name, std::optional<Number
 
 struct ChoiceHint {
   std::string_view text;   ///< a value that the user wrote
-  std::string_view known;  ///< a value that only options have to which the hint applies
+  std::string_view known;  ///< a value that identifies the options to which the hint applies
   std::string_view hint;
 };
 constexpr std::string_view trainers_hint = "such trainers run plans of fsdp, ddp and deepspeed: use one of these";
-/// Values of frameworks and data sheets that an option lacks, and what stands for them.
+/// Values of frameworks and datasheets that an option does not accept, and hints about the values to use instead.
 constexpr auto choice_hints = std::to_array<ChoiceHint>(
     {{"float16", "fp8", "use fp16"},
      {"half", "fp8", "use fp16 or bf16"},

@@ -302,7 +302,7 @@ Plan parse_plan_word(std::string_view text) {
   std::string_view rest = text;
   const std::string single = degrees_word(Mesh{});
   if (rest.starts_with(single)) rest.remove_prefix(single.size());
-  std::vector<std::string> degrees{""};  // of the first layers, and of each segment
+  std::vector<std::string> degrees{""};  // degrees of the first layers, then of each segment
   std::vector<int> firsts;
   std::string order;
   std::vector<std::string_view> signs;

@@ -123,7 +123,7 @@ std::int64_t searched_micro_batches(const Study& study, const Plan& named) {
   return is_default ? 1 : best->plan.micro_batches;
 }
 
-/// Says why searched_micro_batches chose the number of micro-batches of this plan.
+/// Returns the reason why searched_micro_batches chose this number of micro-batches.
 const char* why_this_many(const Study& study, const Plan& plan) {
   const Estimate estimate = Estimator(study.job()).estimate(plan);
   if (!estimate.feasible()) return "the fastest number; none fits";

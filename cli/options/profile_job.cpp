@@ -35,7 +35,7 @@ namespace {
 /// tiles of spatial splits, and parts of the batch. `none` means that nothing is split. If no axis
 /// is given, each axis is split by all powers of two up to `devices`.
 struct SplitRequest {
-  std::vector<Mesh> meshes{};  ///< each mesh is one way to split the model
+  std::vector<Mesh> meshes{};  ///< each mesh is one way to shard the model
   std::vector<int> batch{};    ///< the numbers of parts into which each batch is split
 };
 
@@ -54,7 +54,7 @@ std::vector<Axis> splitting_axes() {
 void add_degrees(SplitRequest& request, Axis axis, const std::vector<std::int64_t>& degrees, const ModelFacts& facts) {
   for (const std::int64_t wide : degrees) {
     const auto degree = static_cast<int>(wide);
-    if (degree == 1) continue;  // degree 1 is the unsplit model, which is always measured
+    if (degree == 1) continue;  // degree 1 is the unsharded model, which is always measured
     if (axis != Axis::spatial) {
       request.meshes.push_back(Mesh{{axis, degree}});
       continue;

@@ -76,7 +76,8 @@ void change_levels(StudyInputs& inputs, const SupposedChange& change, const Chan
   if (!is_found) refuse_part(change, known);
 }
 
-/// Multiplies the peak of a measured device, so that its power limit lowers the clock to the same share of the peak.
+/// Multiplies the peak of a measured device by `factor`, so that its power limit lowers the clock to the same share of the
+/// peak.
 void keep_clock(std::shared_ptr<const DeviceKernels>& kernels, double factor) {
   if (kernels == nullptr) return;
   auto changed = std::make_shared<DeviceKernels>(*kernels);

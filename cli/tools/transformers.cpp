@@ -28,7 +28,7 @@ constexpr auto full = argument_words("true=none", "false=");
 constexpr auto bits = argument_words("4=nf4", "8=int8", "*=");
 constexpr auto modes = argument_words("full=none", "lora=lora", "qlora=lora");
 constexpr auto mode_bases = argument_words("qlora=nf4", "*=");
-// With `auto`, the type of the checkpoint, most of which are in half precision.
+// `auto` is the type of the checkpoint. Most checkpoints are in half precision.
 constexpr auto loads =
     argument_words("auto=half", "*float16=half", "bf16=half", "fp16=half", "*float32=full", "fp32=full", "*=");
 

@@ -40,8 +40,8 @@ std::string_view kind_of(std::string_view option) {
   return found == nullptr ? std::string_view() : found->second;
 }
 
-/// Throws Error for options that stand for different kinds, which accelerate refuses [src/accelerate/commands/launch.py,
-/// _validate_launch_command].
+/// Throws Error for options that imply different values of `distributed_type`, which accelerate refuses
+/// [src/accelerate/commands/launch.py, _validate_launch_command].
 void refuse_two_kinds(const ConfigEntry& before, const ConfigEntry& option) {
   const auto excludes = [](const ConfigEntry& each) { return each.value != "MEGATRON_LM" && each.value != "false"; };
   const bool is_settled = before.is_known && option.is_known && !before.is_of_branches && !option.is_of_branches;

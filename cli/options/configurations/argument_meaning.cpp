@@ -37,7 +37,7 @@ bool names_gpus(std::string_view value) {
 }
 
 bool is_as_modeled(std::string_view key, std::string_view value) {
-  // Adapters are predicted on all matrices of the blocks.
+  // Predictions assume adapters on all matrices of the blocks.
   const bool is_all = is_word_of("all all-linear true", value);
   return is_neutral(value) || (is_all && is_word_of("*lora-target *lora-target-linear *target-modules", key));
 }

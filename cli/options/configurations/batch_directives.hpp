@@ -19,7 +19,7 @@ namespace ddl {
 
 /// A number of GPUs per node, and a warning that a launcher starts fewer processes on each node.
 struct FewerStarted {
-  std::string value;  ///< as the batch system writes it: `gpu:h100:1`
+  std::string value;  ///< number of GPUs per node in the batch system's syntax: `gpu:h100:1`
   std::string warning;
 };
 /// Returns the number of processes that a launcher starts on each node, if it is less than the number of GPUs `requested`,

@@ -58,8 +58,8 @@ struct Devices {
   std::string name;        ///< `H100`; empty if the type is not given
 };
 
-/// Reads `A100:8`, `H100:80GB:8`, `8`, `H100`, `{A100: 8}`, `{A100:8}` or `{name: A100, count: 8}`. Of several types, among
-/// which the cluster chooses, none is read.
+/// Reads `A100:8`, `H100:80GB:8`, `8`, `H100`, `{A100: 8}`, `{A100:8}` or `{name: A100, count: 8}`. If there are several
+/// types, among which the cluster chooses, no type is read.
 Devices devices_in(const ExpandedNode& node) {
   std::string text = scalar_text(node);
   if (node.is_map()) {
@@ -393,7 +393,7 @@ class ClusterJobReader {
   ClusterScript script_;
   std::int64_t devices_ = 0, nodes_ = 0;
   bool differ_ = false;  ///< whether containers have different numbers of devices
-  std::string name_;     ///< of the devices
+  std::string name_;     ///< name of the devices: `H100`
   std::size_t name_line_ = 0;
   bool differ_in_name_ = false;
 };

@@ -16,7 +16,7 @@ struct JobText {
   std::string text;
   std::size_t line = 0;   ///< the line of the job on which the text begins, counted from 0
   bool is_block = false;  ///< whether each line of the text is a line of the job, as after `key: |`
-  bool is_shell = false;  ///< whether a shell divides the text into words
+  bool is_shell = false;  ///< whether a shell splits the text into words
 };
 
 /// The variables that a job sets for one command.

@@ -126,7 +126,7 @@ class PlanDifference {
   void compare(RunField field) {
     const ArgumentRow* const own = row_in_file(field);
     RunValues after = after_;
-    // An argument is kept if the other plan needs the argument for another field.
+    // An argument stays in the file if the other plan needs it for another field.
     if (!after[field] && own != nullptr && says_another(*own)) after.set(field, usual(after_, field));
     const std::optional<std::string> own_word = own == nullptr ? std::nullopt : said_by(format_, *own, after);
     if (read_.writes(field)) {

@@ -116,7 +116,7 @@ class ChoiceReader {
     return recompute == "selective" || (is_one && recompute != "none");
   }
 
-  /// Sets the choices about recomputation. Groups of blocks (`uniform`) are modeled as groups of one block each.
+  /// Sets the choices of recomputation. Groups of several blocks (`uniform`) are modeled as groups of one block.
   void choose_recompute() {
     std::string recompute = read_.word(PlanChoice::recompute);
     const std::string share = read_.word(ConfigField::recompute_share);

@@ -392,7 +392,7 @@ class SizedModel {
   const Configuration& read_;
   std::int64_t layers_ = 0, hidden_ = 0, heads_ = 0, head_size_ = 0, kv_heads_ = 0;
   std::int64_t experts_ = 1, shared_ = 0;  ///< `shared_`: width of the expert that all tokens share; 0: there is none
-  std::vector<bool> with_experts_{};       ///< for each layer of a mixture
+  std::vector<bool> with_experts_{};       ///< whether each layer of a mixture has experts
   bool gated_ = false, has_bias_ = true;
   bool has_dense_ = false;  ///< whether a layer of a mixture has no experts
   std::string text_;
@@ -438,10 +438,10 @@ std::string model_of(const Configuration& configuration) {
   std::string name = configuration.format->model_named == nullptr ? "" : configuration.format->model_named(said, flavor);
   if (name.empty()) name = configuration.says(ConfigField::flavor) ? said + "-" + flavor : said;
   if (const auto known = bundled_model_named(name)) return resized(configuration, *known);
-  // Of the path of a checkpoint, the last step is the model's name.
+  // The last part of a checkpoint's path is the name of the model.
   const bool is_path = name.starts_with('/') || name.starts_with('.') || std::ranges::count(name, '/') > 1;
   const std::string own = is_path ? std::string(last_step(name)) : name;
-  // A step without a number, such as that of /path/to/model, stands for a name.
+  // A part without a number, as in /path/to/model, is a placeholder for a name.
   const bool is_placeholder = is_path && std::ranges::none_of(own, is_shell_digit);
   const std::string hint = is_placeholder ? "the last part of a path must be the name of a model" : unknown_model_hint(own);
   configuration.fail({configuration.says(ConfigField::flavor) ? ConfigField::flavor : ConfigField::model},

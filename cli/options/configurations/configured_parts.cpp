@@ -17,7 +17,7 @@
 namespace ddl {
 namespace {
 
-/// Modules of Hugging Face's transformers, and the names of their layers here, of which a model has one. Sources:
+/// Modules of Hugging Face's transformers, and the names of their layers here. A model has one of these layers. Sources:
 /// transformers, modeling_llama.py, modeling_gpt2.py, modeling_gpt_neox.py, modeling_bloom.py, modeling_bert.py and
 /// modeling_t5.py.
 constexpr auto embedding_modules = "embed_tokens wte embed_in word_embeddings shared";

@@ -27,7 +27,7 @@ namespace ddl {
 /// trains in fp32, unless its weights are loaded in half precision [huggingface/transformers, training_args.py].
 [[nodiscard]] std::string configured_precision(const Configuration& configuration);
 
-/// Throws Error if a script starts a program with arguments of its own, one of which may be the batch.
+/// Throws Error if a script starts a program with unknown arguments, because one of them may be the batch.
 void refuse_unknown_batch(const Configuration& configuration);
 
 /// Returns whether the user's options set a setting.

@@ -37,7 +37,7 @@ bool is_shell(std::string_view language) {
   return contains(names, name);
 }
 
-/// Whether a block shows the text of a page, whose own blocks then count.
+/// Whether a block contains the text of a page. Then the blocks inside this page are read.
 bool is_page(std::string_view language) {
   const std::string name = lower_case(language);
   return name == "markdown" || name == "md";

@@ -172,7 +172,7 @@ class NotebookReader {
       return add_recomputation(call, at);
     const KnownCall* known = known_call(call.function);
     if (known != nullptr) add_known(*known, call, at);
-    // What is loaded later is no part of the training, except for what the call itself contains.
+    // Models that are loaded later are not trained, unless the trainer's call itself loads them.
     if (contains(plain_trainers, name) && !call.arguments.empty()) {
       built_ = cell_;
       built_end_ = call.arguments.back().offset + call.arguments.back().text.size();

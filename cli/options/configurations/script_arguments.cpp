@@ -174,7 +174,7 @@ class ArgumentsReader {
           is_tools_program(program.text) ? program.text + " " + words[*one.program + 1].text : program.text;
       warn(program, fmt::format("{} is skipped: {}", quote(shown), other_reason(words, *one.program)));
     }
-    // Trainings that are not supported explain more than the programs around them, which train nothing.
+    // The refusal of an unsupported training explains more than refusals of the programs around it, which train nothing.
     std::ranges::stable_partition(all_.refused_programs, [](const PlacedText& each) {
       const OtherProgram* const other = other_program(each.text);
       return other == nullptr || !other->hint.starts_with("pass the script");
