@@ -87,8 +87,7 @@ void parse_layouts(std::string_view text, Plan& plan, std::string_view option) {
     if (const std::optional<TableSegment> tables = parse_table_segment(parts[i])) {
       const int earlier = plan.table_segments.empty() ? 0 : plan.table_segments.back().first;
       if (tables->first <= earlier)
-        throw Error(fmt::format("the tables in {} are not in their order", quote(text)),
-                    "write for example data=8 t1:dp t9:cw");
+        throw Error(fmt::format("the tables in {} are not in order", quote(text)), "write for example data=8 t1:dp t9:cw");
       plan.table_segments.push_back(*tables);
       continue;
     }

@@ -42,8 +42,7 @@ Document document_of(const RunFit& fit, const RunsRequest& asked) {
   Document document;
   std::string where = " on " + asked.machine;
   if (fit.left_out > 0) {
-    where +=
-        fmt::format("; left out, because they are not whole steps of several devices or not predictable: {}", fit.left_out);
+    where += fmt::format("; left out, because not whole steps of several devices or not predictable: {}", fit.left_out);
   }
   document.line(fmt::format("fitted to {} runs", fit.runs), where);
   Table coefficients({words("family"), figures("runs"), figures("misfit"), words("coefficient"), figures("value"),

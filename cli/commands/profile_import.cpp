@@ -111,7 +111,7 @@ Json summary_json(const ProfileImport& imported, const std::string& output) {
 }
 
 Report import_profile_file(const ProfileImportRequest& asked, const std::string& format) {
-  if (!asked.overwrite) refuse_existing(asked.output, "--overwrite replaces it, --output names another");
+  if (!asked.overwrite) refuse_existing(asked.output, "--overwrite replaces the file, --output names another file");
   const ProfileImportOptions options = options_of(asked);
   const Model model = load_model(asked.model);
   const auto imported = std::make_shared<ProfileImport>(import_profile(asked.path, model, options));

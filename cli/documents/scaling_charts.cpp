@@ -132,7 +132,7 @@ std::optional<Chart> speed_plot(const Points& points, const ScalingQuestion& que
   for (const std::int64_t count : counts) plot.x.ticks.push_back({static_cast<double>(count), with_thousands(count)});
   plot.y = stepped_axis(unit, decimal_steps(), least, most, short_figure);
   return Chart{fmt::format("Speed by the number of {}s", device_noun(any.study->machine().device)),
-               fmt::format("{} of the best plan of each number, on logarithmic scales", unit), std::move(plot)};
+               fmt::format("{} of the best plan for each number of devices, on logarithmic scales", unit), std::move(plot)};
 }
 
 namespace {

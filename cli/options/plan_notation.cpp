@@ -324,7 +324,7 @@ Plan parse_plan_word(std::string_view text) {
       own += fmt::format("{}{}={}", own.empty() ? "" : ",", degree->first, degree->second);
     } else if (const auto tables = parse_table_segment(part)) {
       if (!plan.table_segments.empty() && plan.table_segments.back().first >= tables->first)
-        throw Error(fmt::format("the tables of the plan {} are not in their order", quote(text)), notation_hint);
+        throw Error(fmt::format("the tables of the plan {} are not in order", quote(text)), notation_hint);
       plan.table_segments.push_back(*tables);
     } else if (part.front() == order_sign) {
       order = part.substr(1);

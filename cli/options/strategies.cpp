@@ -46,11 +46,11 @@ struct ChoiceWord {
 };
 constexpr std::array<ChoiceWord, 6> choice_words{{
     {"hsdp", "use fsdp and --shard-group 8, the GPUs of a node"},
-    {"sp", "sequence parallelism belongs to tensor parallelism: use tensor and --sequence-parallel yes"},
-    {"vpp", "virtual stages belong to pipelines: use pipeline and --virtual-stages 4"},
-    {"vp", "virtual stages belong to pipelines: use pipeline and --virtual-stages 4"},
-    {"etp", "expert tensor parallelism is an option: use --expert-tensor whole or split"},
-    {"ulysses", "Ulysses belongs to context parallelism: use context and --context-exchange ulysses"},
+    {"sp", "sequence parallelism is an option of tensor parallelism: use tensor and --sequence-parallel yes"},
+    {"vpp", "virtual stages are an option of pipelines: use pipeline and --virtual-stages 4"},
+    {"vp", "virtual stages are an option of pipelines: use pipeline and --virtual-stages 4"},
+    {"etp", "expert tensor parallelism is an option, not a strategy: use --expert-tensor whole or split"},
+    {"ulysses", "Ulysses is an option of context parallelism: use context and --context-exchange ulysses"},
 }};
 
 }  // namespace

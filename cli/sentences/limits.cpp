@@ -119,7 +119,7 @@ std::string limit_in_words(const Limit& limit, std::string_view model, std::stri
                          limit.available);
     case Limit::Kind::whole_experts:
       if (limit.available == 0) return fmt::format("{} has no experts to distribute to tensor-parallel ranks", model);
-      if (limit.wanted == 0) return "unsplit experts (expert-tensor-parallel size 1) need sequence parallelism";
+      if (limit.wanted == 0) return "whole experts (expert-tensor-parallel size 1) need sequence parallelism";
       return fmt::format("{:.0f} ranks of expert and tensor do not divide {:.0f} experts", limit.wanted, limit.available);
     case Limit::Kind::recompute_blocks:
       return fmt::format("recompute_blocks needs full recomputation (recompute: full); it is {:.0f}", limit.wanted);

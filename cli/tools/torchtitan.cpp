@@ -123,7 +123,8 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"--module", in_python, write_values, false, "", "", "", "--training.seq_len", "--seq"},
     {"--module", in_python, write_values, false, "", "", "", batches, "--batch-per-gpu --global-batch"},
     {"--module", in_python, write_values, false, "", "", "", batches, "--micro-batches"},
-    {"model.converters", "the format of matrix products depends on it, and is not read", "use --precision fp8", false, "mx"},
+    {"model.converters", "the format of matrix products depends on this key, which is not read", "use --precision fp8",
+     false, "mx"},
     {"flux.*", "a vision model is trained", "name the trained model with --model", true},
     {"encoder.*", "a vision model is trained", "name the trained model with --model", true},
 });

@@ -231,7 +231,7 @@ std::string values_hint(const ModelFile& file) {
   for (const ModelParameter& each : file.parameters) {
     if (each.value) values.push_back(fmt::format("{}={}", each.name.text(), each.value->text()));
   }
-  return fmt::format("change values that depend on each other together; they are now {}", fmt::join(values, ", "));
+  return fmt::format("change dependent values together; the present values are {}", fmt::join(values, ", "));
 }
 
 /// Throws Error if a family of blocks has a model without a block.

@@ -20,7 +20,7 @@ FamilyModel read_swin_type(HuggingFaceConfig& config, std::string_view classes, 
   model.set("heads", heads.front());
   const Numbers depths = config.numbers("depths", 1).value_or(Numbers{2, 2, 6, 2});
   if (depths.size() != 4 || depths[2] % 2 != 0 || depths != Numbers{2, 2, depths[2], 2})
-    config.fail("depths", "the bundled models have 2, 2, an even number of, and 2 layers in its four stages");
+    config.fail("depths", "the four stages of the bundled models have 2, 2, an even number, and 2 layers");
   model.set("pairs", depths[2] / 2);
 
   const std::int64_t window = config.size({"window_size"}, 7);

@@ -236,7 +236,7 @@ TEST_CASE("a phase describes the contents of its time") {
         "1 layer of stage 1 of 2, 4 micro-batches of 2 samples; 1.00 ms less than kernels");
   CHECK(text(GradientsOf{1, 4, 1_GiB, 1_GiB, 1, 0, Route::host}) ==
         "allreduce of 1.00 GiB of stage 2 of 2 among 4 ranks, ring, through the host");
-  CHECK(text(WeightsLeftWhole{}) == "weights of unsplit layers");
+  CHECK(text(WeightsLeftWhole{}) == "weights of unsharded layers");
   CHECK(text(ExchangesOf{0, 3, 1_GiB, {"ring", "tree", "linear"}}) ==
         "3 communication ops of stage 1 of 2 of 1.00 GiB in total, ring, tree and linear");
   CHECK(text(ExchangesOf{0, 1, 1_GiB, {"ring"}}) == "1 communication op of stage 1 of 2 of 1.00 GiB in total, ring");
