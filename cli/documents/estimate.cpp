@@ -44,7 +44,7 @@ Json overhead_to_json(const ShardTimes& measured) {
 }
 
 /// Large language models are trained at an MFU of 38 to 56 %: Llama 3 405B at 38 to 43 % [Dubey et al., "The Llama 3 herd of
-/// models", 2024], PaLM at 46 % [Chow22], Megatron-LM at 56 % [Kort22]. A reader doubts a share well above.
+/// models", 2024], PaLM at 46 % [Chow22], Megatron-LM at 56 % [Kort22]. Readers doubt an MFU well above these.
 constexpr double unusual_share = 0.65;
 
 /// Returns the rate of a large matrix product as a share of the peak.

@@ -238,7 +238,7 @@ std::string memory_gauge(Bytes expected, Bytes at_most, Bytes device_memory) {
   };
   std::size_t used = signs_of(expected), bound = std::max(used, signs_of(at_most));
   if (expected > Bytes{}) used = std::max<std::size_t>(used, 1);
-  // A plan that fits has a free sign, and a plan that may not fit has none.
+  // The bar shows free memory for a plan that fits, and none for a plan that may not fit.
   if (at_most < device_memory) bound = std::min(bound, memory_signs - 1);
   if (expected < device_memory) used = std::min(used, memory_signs - 1);
   bound = std::max(bound, used);

@@ -19,7 +19,7 @@
 namespace ddl {
 namespace {
 
-/// Returns the name of a source in WidthShare.
+/// Returns the name that WidthShare has for a source of error.
 std::string_view width_share_name(ErrorSource source) {
   return static_cast<std::size_t>(source) < kernel_sources ? "kernels" : error_source_names[source];
 }

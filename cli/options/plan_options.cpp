@@ -177,7 +177,7 @@ Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& f
   if (!family) throw Error(fmt::format("unknown strategy {}", quote(options.strategy)), suggest_family(options.strategy));
   parse_degrees(options.degrees, plan);
   give_the_rest(plan, *family, options);
-  // A strategy on one device splits nothing.
+  // A strategy on one device shards nothing.
   const bool is_serial = plan.mesh.family() == 0 && names_axes_of(options.degrees, *family);
   if (plan.mesh.family() != *family && !is_serial) {
     throw Error(fmt::format("{} belongs to the strategy '{}', not '{}'", quote("--degrees " + options.degrees),

@@ -284,7 +284,7 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"--position-embedding-type", "the positions are those of a vision-language model", other_model, true, "mrope"},
     {"--model-provider", "a vision model is trained as well", other_model, true, "*vlm* *llava* *mimo*"},
     {"--kd", "a second model runs without gradients", other_model, true},
-    // Stages of MindSpeed-LLM other than pre-training and supervised fine-tuning.
+    // Kinds of training in MindSpeed-LLM other than pre-training and supervised fine-tuning.
     {"--stage", "samples are generated, or further models run, in addition to training",
      "use options for the training step alone: --model, --gpus, --global-batch", false, "*dpo* orm prm *ppo* *grpo*"},
     {"--vocab-file", "the vocabulary is that of an encoder such as BERT", encoder_model, true, "*bert*", "", encoders},
