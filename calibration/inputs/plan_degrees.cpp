@@ -62,7 +62,7 @@ void parse_degrees(std::string_view text, Plan& plan, std::string_view option) {
     const Axis axis = axis_named(part.substr(0, equals));
     plan.zero_stage = std::max(plan.zero_stage, zero_stage_in(part.substr(0, equals)).value_or(0));
     if ((seen & family_bit(axis)) != 0)
-      throw Error(fmt::format("'{}' is given twice in {}", to_string(axis), quote(text)), "give it once");
+      throw Error(fmt::format("'{}' is given twice in {}", to_string(axis), quote(text)), "keep only one of them");
     seen |= family_bit(axis);
     const std::string_view value = part.substr(equals + 1);
     if (axis != Axis::spatial) {
@@ -134,7 +134,8 @@ Placement parse_placement(std::string_view text) {
   for (const std::string_view name : split(text, ',')) {
     const Axis axis = axis_named(name);
     if (taken(axis))
-      throw Error(fmt::format("'{}' is given twice in the placement {}", to_string(axis), quote(text)), "give it once");
+      throw Error(fmt::format("'{}' is given twice in the placement {}", to_string(axis), quote(text)),
+                  "keep only one of them");
     placement[count++] = axis;
   }
   for (const Axis axis : all_axes) {

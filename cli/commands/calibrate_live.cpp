@@ -133,7 +133,7 @@ void check_nccl_options(const LiveRequest& request) {
   for (const auto& [option, is_given] :
        {std::pair("--rendezvous", !request.rendezvous.empty()), std::pair("--buffers", !request.buffers.empty()),
         std::pair("--patience", has_patience && !request.mpi)}) {
-    if (is_given && !request.nccl) throw Error(fmt::format("{} applies to --nccl only", option), "leave it out");
+    if (is_given && !request.nccl) throw Error(fmt::format("{} applies to --nccl only", option), "leave the option out");
   }
   if (!request.buffers.empty() && request.buffers != in_place_word && request.buffers != separate_word) {
     unknown_choice("--buffers", request.buffers, {in_place_word, separate_word});

@@ -253,7 +253,8 @@ std::vector<std::pair<Precision, FlopRate>> parse_peaks(const std::string& text)
     if (!rate) throw Error("--peak: " + problem.message, problem.hint);
     if (!(rate->value() > 0)) throw Error(fmt::format("--peak: {} must be greater than zero", quote(part)));
     for (const auto& [known, other] : peaks) {
-      if (known == precision) throw Error(fmt::format("--peak: {} is given twice", to_string(known)), "give it once");
+      if (known == precision)
+        throw Error(fmt::format("--peak: {} is given twice", to_string(known)), "keep only one of them");
     }
     peaks.emplace_back(precision, *rate);
   }

@@ -133,7 +133,7 @@ void warn_of_interruption(std::size_t answered, std::size_t asked, Report& repor
 
 Report recommend_each(const RecommendOptions& options, const Command& command) {
   refuse_about_one(command, "one model and one machine, but there are several",
-                   "leave it out, or name one model and one machine");
+                   "leave the option out, or name one model and one machine");
   std::vector<StudyOutcome> outcomes;
   const Interrupt interrupt;
   for (const NamedStudy& each : studies_named(options.study)) {
@@ -169,10 +169,10 @@ Report recommend_scaling(const RecommendOptions& options, const Command& command
     throw Error("one plan has one number of GPUs and one batch", "leave --plan and --degrees out");
   if (options.goals.any() && !is_list) {
     refuse_about_one(command, "one answer, but --deadline and --budget compare only best plans",
-                     "leave it out, or leave the deadline and the budget out");
+                     "leave the option out, or leave the deadline and the budget out");
   }
   refuse_about_one(command, "one number of GPUs and one batch, but there are several",
-                   "leave it out, or ask for one number of GPUs");
+                   "leave the option out, or use one number of GPUs");
   Machine machine = load_machine(options.study.machine);
   apply_price(options.study.prices, machine);
   refuse_goals(options, machine);

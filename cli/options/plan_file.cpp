@@ -148,7 +148,7 @@ class PlanReader {
       fail("strategy",
            fmt::format("'strategy' is {}, but the degrees belong to '{}'",
                        said.is_string() ? quote(said.get<std::string>()) : "not text", name),
-           "leave it out, or make it match the degrees");
+           "leave 'strategy' out, or make it match the degrees");
     }
   }
 
@@ -165,8 +165,7 @@ class PlanReader {
     if (!object_->contains(key)) fail("", fmt::format("'{}' is missing", key));
     const std::optional<std::int64_t> value = whole_number(object_->at(std::string(key)), low, high);
     if (!value)
-      fail(key, fmt::format("'{}' is not a whole number from {} to {}", key, low, high),
-           "write it in digits, without quotes");
+      fail(key, fmt::format("'{}' is not a whole number from {} to {}", key, low, high), "use digits, without quotes");
     return *value;
   }
 
@@ -261,14 +260,15 @@ class PlanReader {
       if (!axis)
         throw source_.error_at_key(path_to(key), fmt::format("unknown strategy {}", quote(name)),
                                    suggest(name, axis_names()));
-      if ((seen & family_bit(*axis)) != 0) fail(key, fmt::format("'{}' is given twice", to_string(*axis)), "give it once");
+      if ((seen & family_bit(*axis)) != 0)
+        fail(key, fmt::format("'{}' is given twice", to_string(*axis)), "keep only one of them");
       seen |= family_bit(*axis);
       plan.zero_stage = std::max(plan.zero_stage, zero_stage_in(name).value_or(0));
       if (*axis != Axis::spatial) {
         const std::optional<std::int64_t> degree = whole_number(value, 1, largest_degree);
         if (!degree)
           fail(key, fmt::format("'{}' is not a whole number from 1 to {}", name, largest_degree),
-               "write it in digits, without quotes");
+               "use digits, without quotes");
         plan.mesh.set(*axis, static_cast<int>(*degree));
         continue;
       }

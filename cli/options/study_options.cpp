@@ -388,7 +388,7 @@ std::vector<std::string> names_in(const std::string& option, const std::string& 
     }
     if (name.empty())
       throw Error(fmt::format("{} {} has an empty name", option, quote(text)), "separate names by single commas");
-    if (contains(names, name)) throw Error(fmt::format("{} has {} twice", option, quote(name)), "give it once");
+    if (contains(names, name)) throw Error(fmt::format("{} has {} twice", option, quote(name)), "keep only one of them");
     names.push_back(name);
   }
   return names;

@@ -231,7 +231,7 @@ Error usage_error(const CLI::App& program, const CLI::ParseError& error) {
   for (const CLI::Option* option : command.get_options()) {
     if (option->count() == 0) continue;
     if (!is_flag(*option) && option->count() > static_cast<std::size_t>(option->get_items_expected_max())) {
-      return Error(fmt::format("{} is given {} times", declared_name(*option), option->count()), "give it once");
+      return Error(fmt::format("{} is given {} times", declared_name(*option), option->count()), "keep only one of them");
     }
   }
   if (const std::vector<std::string> extras = program.remaining(true); !extras.empty()) {

@@ -73,7 +73,7 @@ void require_same_question(const Part& part, const Part& first) {
     if (!is_passing(key)) same(key, key, value, expected[key]);
   }
   if (part.shard().plan != first.shard().plan || part.shard().count != first.shard().count) {
-    throw part.error("shard", fmt::format("{} and {} are shards of different lists of problems", part.path, first.path),
+    throw part.error("shard", fmt::format("{} and {} are shards of different lists of kernels", part.path, first.path),
                      fmt::format("use the same options except --shard: {} was measured by '{}', {} by '{}'", part.path,
                                  part.head().command, first.path, first.head().command));
   }

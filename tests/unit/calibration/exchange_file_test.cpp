@@ -236,7 +236,7 @@ TEST_CASE("the file name gives the operation if neither the file nor the user do
   const Reading told =
       read(nccl_header + nccl_row, {.otherwise = {.operation = Collective::reduce}, .by_name = Collective::allreduce});
   CHECK(told.series.at(0).operation == Collective::reduce);
-  CHECK_FALSE(warns(told, "is taken from its name"));
+  CHECK_FALSE(warns(told, "is taken from the file's name"));
   CHECK(contains(error_in(nccl_header + nccl_row, {.by_name = Collective::allgather}), "the measured operation is missing"));
 }
 

@@ -731,7 +731,7 @@ TEST_CASE("sizes that other parameters follow from can be changed alone") {
 TEST_CASE("an unknown model is an error that suggests a known one, the nearest of its family, or a configuration") {
   CHECK(error_of([] { (void)load_model("resnet5O"); }) == "unknown model 'resnet5O'\nhint: did you mean 'resnet50'?");
   CHECK(error_of([] { (void)load_model("xyz"); }) ==
-        "unknown model 'xyz'\nhint: see 'models list' for bundled models, or name it by the path of its config.json: "
+        "unknown model 'xyz'\nhint: see 'models list' for bundled models, or name the model by the path of its config.json: "
         "./net/config.json");
   const std::string sized = error_of([] { (void)load_model("openai/whisper-gigantic-v4"); });
   INFO(sized);
