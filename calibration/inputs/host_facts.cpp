@@ -136,7 +136,7 @@ void require_one_node(std::size_t count, std::string_view things, std::string_vi
   constexpr std::size_t most_of_node = 1024;  // assumed
   if (count > most_of_node)
     throw Error(fmt::format("{} lists more than 1,024 {}, which is more than a node has", tool, things),
-                "give the output of one node");
+                "use the output of one node");
 }
 
 std::optional<DetectedPorts> fastest_port(const std::vector<PortRate>& ports, std::string_view from) {

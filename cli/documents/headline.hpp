@@ -27,7 +27,7 @@ void add_headline(Document& document, const Estimate& estimate, const Study& stu
                   const std::string& aside = {});
 
 /// The confidence in a predicted time: its name (`good`, `fair` or `low`; empty without an interval), the interval as
-/// percentages, the measured runs like it (also without what they have in common), and the sources of kernel times and of
+/// percentages, the similar measured runs (also without what they have in common), and the sources of kernel times and of
 /// the network.
 struct Confidence {
   std::string grade, interval, evidence, in_short, sources;

@@ -39,7 +39,7 @@ std::string_view first_line(std::string_view text) {
 /// Whether a bundled machine may have this device. To parse all files would take longer than most answers.
 bool may_have(const EmbeddedFile& file, std::string_view device) {
   constexpr std::string_view key = "\n  name:";
-  constexpr int most_files = 16;  // of a chain in which each extends the next
+  constexpr int most_files = 16;  // maximum number of files of a chain in which each file extends the next
   const EmbeddedFile* each = &file;
   for (int i = 0; i < most_files; ++i) {
     const std::string_view own = section_of(each->content, "device");

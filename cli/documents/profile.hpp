@@ -16,7 +16,7 @@ struct ProfileResult {
   Profile profile;
   std::vector<std::size_t> asked;  ///< rows of the requested problems; earlier commands may have added more rows
   std::string output;
-  std::size_t items = 0, known = 0, left = 0;  ///< numbers of problems: requested, measured before, left to measure
+  std::size_t items = 0, known = 0, left = 0;  ///< numbers of kernels: requested, measured before, left to measure
   int merged_shards = 0;                       ///< number of merged shards; 0 for a measurement
   bool stopped = false;
   double seconds = 0;

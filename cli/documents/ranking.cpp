@@ -389,7 +389,7 @@ void add_rejected(Document& document, const std::vector<Estimate>& rejected, con
   const auto hopeless = std::ranges::find_if(rejected, [&](const Estimate& e) { return pure(e) && always(e); });
   const auto with_it = std::ranges::count_if(rejected, [&](const Estimate& e) { return !pure(e) && always(e); });
   const std::ptrdiff_t large = std::ranges::count_if(rejected, too_large);
-  const Estimate* smallest = nullptr;  // of many hybrids that need too much memory, the only one that is described
+  const Estimate* smallest = nullptr;                        // the only described hybrid, if many need too much memory
   std::vector<std::pair<std::string, std::string>> hybrids;  // reason, names
   for (const Estimate& estimate : rejected) {
     const Family family = estimate.plan.mesh.family();

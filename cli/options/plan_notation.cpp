@@ -160,7 +160,7 @@ std::string letters_text(const std::vector<Plan>& plans) {
   if (std::ranges::any_of(plans, [](const Plan& plan) { return !plan.recompute_segments.empty(); }))
     add("ac, keep: blocks from this layer on are recomputed, or kept");
   if (std::ranges::any_of(plans, [](const Plan& plan) { return !plan.table_segments.empty(); }))
-    add("t the tables from this one on, dp replicated");
+    add("t: tables from this one on, dp: replicated");
   return fmt::format("{}", fmt::join(meanings, ", "));
 }
 
@@ -259,7 +259,7 @@ void take_signs(std::string_view text, const std::vector<std::string_view>& sign
   std::set<std::string_view> taken;
   const auto take = [&](std::string_view key, std::string_view sign) {
     if (!taken.insert(key).second)
-      throw Error(fmt::format("the plan {} states its {} twice, the second time as {}", quote(text), key, quote(sign)),
+      throw Error(fmt::format("the plan {} sets its {} twice, the second time as {}", quote(text), key, quote(sign)),
                   "leave one of the two out");
   };
   for (const std::string_view sign : signs) {
@@ -302,7 +302,7 @@ Plan parse_plan_word(std::string_view text) {
   std::string_view rest = text;
   const std::string single = degrees_word(Mesh{});
   if (rest.starts_with(single)) rest.remove_prefix(single.size());
-  std::vector<std::string> degrees{""};  // of the first layers, and of each segment
+  std::vector<std::string> degrees{""};  // degrees of the first layers, then of each segment
   std::vector<int> firsts;
   std::string order;
   std::vector<std::string_view> signs;
@@ -324,7 +324,7 @@ Plan parse_plan_word(std::string_view text) {
       own += fmt::format("{}{}={}", own.empty() ? "" : ",", degree->first, degree->second);
     } else if (const auto tables = parse_table_segment(part)) {
       if (!plan.table_segments.empty() && plan.table_segments.back().first >= tables->first)
-        throw Error(fmt::format("the tables of the plan {} are not in their order", quote(text)), notation_hint);
+        throw Error(fmt::format("the tables of the plan {} are not in order", quote(text)), notation_hint);
       plan.table_segments.push_back(*tables);
     } else if (part.front() == order_sign) {
       order = part.substr(1);

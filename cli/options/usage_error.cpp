@@ -51,14 +51,14 @@ std::string framework_option_hint(const CLI::App& command, std::string_view opti
   const auto* const known = find_where(
       synonyms(), [&](const Synonym& each) { return each.word == plain && has("--" + std::string(each.option)); });
   if (option.starts_with("--") && known != nullptr) return std::string(known->hint);
-  if (has("--precision") && contains(number_formats, plain)) return fmt::format("write --precision {}", plain);
+  if (has("--precision") && contains(number_formats, plain)) return fmt::format("use --precision {}", plain);
   // `--data` is probably an abbreviation of --dataset, not a degree.
   if (!option.starts_with("--") || option == "--data" || !has("--degrees")) return {};
   const std::optional<Axis> axis = axis_in(plain);
   if (!axis) return {};
-  if (zero_stage_in(plain)) return fmt::format("write --strategy {}", plain);
+  if (zero_stage_in(plain)) return fmt::format("use --strategy {}", plain);
   const std::string plan = *axis == Axis::data ? "data=64" : fmt::format("data=8,{}=8", to_string(*axis));
-  return fmt::format("write the degrees of the whole plan, as in --degrees {}", plan);
+  return fmt::format("use the degrees of the whole plan, as in --degrees {}", plan);
 }
 
 /// Returns the hint of the synonym that is nearest to an unknown option: misspelt (`--batchsize`), or a part of the other
@@ -127,7 +127,7 @@ std::string value_hint(const CLI::Option& option) {
   const std::string description = option.get_description();
   const std::string_view clause = first_clause(description);
   const bool has_colon = clause.find(": ") != std::string_view::npos;
-  return fmt::format("write {} {}{} {}", declared_name(option), value, has_colon ? ";" : ":", clause);
+  return fmt::format("use {} {}{} {}", declared_name(option), value, has_colon ? ";" : ":", clause);
 }
 
 bool is_flag(const CLI::Option& option) { return option.get_items_expected_max() == 0; }
@@ -173,14 +173,14 @@ Error unexpected(const CLI::App& program, const std::string& extra) {
     } else {
       for (const CLI::App* other : program.get_subcommands(nullptr)) {
         if (other->get_option_no_throw(typed) == nullptr) continue;
-        hint = fmt::format("it is an option of '{} {}'", program.get_name(), other->get_name());
+        hint = fmt::format("this is an option of '{} {}'", program.get_name(), other->get_name());
         break;
       }
     }
     if (const CLI::App* const group = command.get_parent(); group != nullptr && group != &program) {
       for (const CLI::App* other : group->get_subcommands(nullptr)) {
         if (other->get_option_no_throw(typed) == nullptr) continue;
-        hint = fmt::format("it is an option of '{} {}'", group->get_name(), other->get_name());
+        hint = fmt::format("this is an option of '{} {}'", group->get_name(), other->get_name());
         break;
       }
     }
@@ -210,7 +210,7 @@ void refuse_missing_values(const CLI::App& program) {
     if (option->get_positional() || is_flag(*option)) continue;
     for (const std::string& value : option->results()) {
       if (value.empty()) {
-        throw Error(fmt::format("{} is empty", declared_name(*option)), "give it a value, or leave it out");
+        throw Error(fmt::format("{} is empty", declared_name(*option)), "set a value, or leave the option out");
       }
       const bool is_option = contains(names, value.substr(0, value.find('=')));
       if (is_option) {
@@ -231,7 +231,7 @@ Error usage_error(const CLI::App& program, const CLI::ParseError& error) {
   for (const CLI::Option* option : command.get_options()) {
     if (option->count() == 0) continue;
     if (!is_flag(*option) && option->count() > static_cast<std::size_t>(option->get_items_expected_max())) {
-      return Error(fmt::format("{} is given {} times", declared_name(*option), option->count()), "give it once");
+      return Error(fmt::format("{} is given {} times", declared_name(*option), option->count()), "keep only one of them");
     }
   }
   if (const std::vector<std::string> extras = program.remaining(true); !extras.empty()) {

@@ -12,8 +12,8 @@ namespace ddl {
 struct SupposedChange {
   std::string quantity;  ///< a name of the machine's quantities, or a key of the settings
   std::string part{};    ///< a level of the network, or a precision; empty: all
-  double factor = 1;     ///< of a quantity of the machine
-  std::string value{};   ///< of a setting; empty for a quantity of the machine
+  double factor = 1;     ///< factor on a quantity of the machine
+  std::string value{};   ///< value of a setting; empty for a quantity of the machine
 };
 
 /// A supposed case: `bandwidth(node)*2 straggler=1.2`.

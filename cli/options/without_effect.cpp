@@ -81,7 +81,7 @@ std::vector<double> other_values(const SettingRow& row, double value) {
   return values;
 }
 
-/// Returns whether the plan is predicted otherwise with some other value of a setting.
+/// Returns whether another value of a setting changes the prediction of the plan.
 bool has_effect(const SettingRow& row, double value, const StudySpec& spec, const StudyInputs& inputs,
                 Prediction& prediction, const Plan& plan) {
   for (const double other : other_values(row, value)) {
@@ -170,7 +170,7 @@ std::vector<std::string_view> settings_without_effect(const Study& study, const 
     // As the value "none" of a choice, `input=none` asks for nothing.
     if (value.origin < origin || (row.key == "input" && value.value == static_cast<double>(input_none))) return;
     const bool counts = row.counts == nullptr || row.counts(study.job().facts, plan);
-    // Without experts, a plan does what `routes_tokens_once=no` asks for.
+    // A plan without experts fulfills `routes_tokens_once=no` anyway.
     if (!counts && row.kind == SettingKind::flag && value.value == 0) return;
     if (counts) {
       if (!prediction) {

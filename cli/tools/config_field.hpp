@@ -56,12 +56,12 @@ enum class ConfigField {
   expert_layers,   ///< which blocks have experts: each nth block, or `[0]*3+[1]*58`
   dense_layers,    ///< number of first blocks without experts
   shared_width,    ///< width of the MLP of a mixture that all tokens share
-  shared_experts,  ///< its width, in experts
+  shared_experts,  ///< width of the MLP that all tokens share, in experts
   shared_gate,     ///< yes or no: one factor for each token weighs its result
-  scores,          ///< of the router: softmax or sigmoid
+  scores,          ///< scores of the router: softmax or sigmoid
   expert_groups,
   active_groups,
-  query_rank,   ///< of latent attention: channels of the compressed queries
+  query_rank,   ///< channels of the compressed queries of latent attention
   kv_rank,      ///< channels of the compressed keys and values
   key_size,     ///< channels of a head's key without those of its position
   rotary_size,  ///< channels of a head's key with its position

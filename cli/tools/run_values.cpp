@@ -88,7 +88,7 @@ RunValues values_of(const Plan& plan, const ConfigurationFormat& format, std::in
   if (is_sgd) values.set(ConfigField::momentum, plan.optimizer == Optimizer::sgd ? "0" : "0.9");
   add_used_choices(values, plan);
   add_stand_ins(values, plan, layers);
-  // Choices without effect are left out, because the spelling of `none` differs among tools.
+  // Choices without effect are left out, because each tool spells `none` differently.
   if (plan.virtual_stages == 1) values.clear(PlanChoice::virtual_stages);
   if (plan.first_stage_blocks == 0) values.clear(PlanChoice::first_stage_blocks);
   if (plan.last_stage_blocks == 0) values.clear(PlanChoice::last_stage_blocks);

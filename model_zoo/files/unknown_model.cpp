@@ -250,12 +250,12 @@ std::string unknown_model_hint(std::string_view name) {
   const bool is_repository = is_hub_name(name);
   if (is_repository) name.remove_prefix(name.find('/') + 1);
   const std::string import = is_repository ? "download its config.json and name the model by its path: ./net/config.json"
-                                           : "name it by the path of its config.json: ./net/config.json";
+                                           : "name the model by the path of its config.json: ./net/config.json";
   if (is_weights_file(name))
     return fmt::format("a file of weights has no graph: export the network as ONNX (docs/import.md), or {}", import);
   if (const auto known = architecture_of(name)) {
-    if (known->classes == 0) return fmt::format("its architecture is {}: use this name", known->architecture);
-    return fmt::format("its architecture is {0}; give other classes or sizes after the name: {0}@classes={1}",
+    if (known->classes == 0) return fmt::format("the architecture is {}: use this name", known->architecture);
+    return fmt::format("the architecture is {0}; set other classes or sizes after the name: {0}@classes={1}",
                        known->architecture, known->classes);
   }
   const std::vector<std::string> names = model_names();
@@ -276,7 +276,7 @@ std::string unknown_model_hint(std::string_view name) {
   if (relatives.empty()) return fmt::format("see 'models list' for bundled models, or {}", import);
   const bool is_long = relatives.size() > relatives_shown;
   if (is_long) relatives.resize(relatives_shown);
-  return fmt::format("models that begin alike: {}{}; or {}", fmt::join(relatives, ", "), is_long ? ", ..." : "", import);
+  return fmt::format("models with a similar name: {}{}; or {}", fmt::join(relatives, ", "), is_long ? ", ..." : "", import);
 }
 
 }  // namespace ddl

@@ -144,7 +144,7 @@ void train_only(Model& model, const TrainedParts& parts) {
   model.shape_classes = static_cast<int>(classes.size());
   if (model.trained_parameters() == 0 && !parts.none) {
     throw Error(fmt::format("no layer of {} would be trained", model.name),
-                parts.adapter_rank ? "it has no fully_connected layers in blocks: name other layers with lora_layers" : "");
+                parts.adapter_rank ? "the blocks have no fully_connected layers: name other layers with lora_layers" : "");
   }
 }
 

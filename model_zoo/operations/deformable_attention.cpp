@@ -21,7 +21,7 @@ class DeformableAttention final : public Operation {
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     if (inputs.size() != 2) {
       throw Error(fmt::format("deformable_attention takes two inputs, not {}", inputs.size()),
-                  "give values, and offsets with weights: 'from: [values, points]'");
+                  "name values, and offsets with weights: 'from: [values, points]'");
     }
     for (const TensorShape& input : inputs) {
       if (!input.sequence) throw Error(fmt::format("deformable_attention needs sequences, not {}", to_string(input)));

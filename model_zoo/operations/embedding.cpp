@@ -27,7 +27,7 @@ class Embedding final : public Operation {
     TensorShape output = only_input(inputs, type());
     if (!output.sequence || output.channels != 1) {
       throw Error(fmt::format("embedding needs tokens, not {}", to_string(output)),
-                  "its input must be the model's, with 'input: {tokens: N}'");
+                  "an embedding reads the input of the model, with 'input: {tokens: N}'");
     }
     static_cast<void>(item_count("the table", {vocabulary_, features_}));
     if (is_pooled()) output = TensorShape{};

@@ -16,8 +16,8 @@ namespace ddl {
 [[nodiscard]] bool is_neutral(std::string_view value);
 /// Whether a count of resources, such as `gpu:8` or `8`, counts GPUs: `nvme:1` does not.
 [[nodiscard]] bool names_gpus(std::string_view value);
-/// Returns whether the value of an argument without a row is the one that is predicted: it is neutral, or it puts adapters
-/// on all matrices. `key`: as argument_key returns it.
+/// Returns whether the prediction assumes this value of an argument that is in no table: a neutral value, or adapters on all
+/// matrices. `key`: from argument_key.
 [[nodiscard]] bool is_as_modeled(std::string_view key, std::string_view value);
 /// Whether one of the patterns in `words`, which spaces separate, matches the value.
 [[nodiscard]] bool is_word_of(std::string_view words, std::string_view value);
@@ -25,7 +25,7 @@ namespace ddl {
 [[nodiscard]] bool has_word_of(std::string_view words, const ArgumentRow* row, const std::string& value);
 /// Whether an argument gives the length of sequences, in a name that programs of several tools share: `--max_seq_length`.
 [[nodiscard]] bool gives_length(const std::string& key);
-/// Whether the value `before`, which another argument gave the field of `row`, stays, and that of `setting` does not count.
+/// Whether the field of `row` keeps the value `before` of another argument, and ignores the value of `setting`.
 [[nodiscard]] bool keeps_value(const ArgumentRow& row, const Fact& before, const Fact& fact, const ConfigEntry& setting);
 /// Returns the refusal of an argument that a table refuses.
 [[nodiscard]] Refusal refusal_of(const RefusedArgument& refused, const ConfigEntry& setting);

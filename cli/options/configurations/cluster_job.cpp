@@ -58,8 +58,8 @@ struct Devices {
   std::string name;        ///< `H100`; empty if the type is not given
 };
 
-/// Reads `A100:8`, `H100:80GB:8`, `8`, `H100`, `{A100: 8}`, `{A100:8}` or `{name: A100, count: 8}`. Of several types, among
-/// which the cluster chooses, none is read.
+/// Reads `A100:8`, `H100:80GB:8`, `8`, `H100`, `{A100: 8}`, `{A100:8}` or `{name: A100, count: 8}`. If there are several
+/// types, among which the cluster chooses, no type is read.
 Devices devices_in(const ExpandedNode& node) {
   std::string text = scalar_text(node);
   if (node.is_map()) {
@@ -393,7 +393,7 @@ class ClusterJobReader {
   ClusterScript script_;
   std::int64_t devices_ = 0, nodes_ = 0;
   bool differ_ = false;  ///< whether containers have different numbers of devices
-  std::string name_;     ///< of the devices
+  std::string name_;     ///< name of the devices: `H100`
   std::size_t name_line_ = 0;
   bool differ_in_name_ = false;
 };
@@ -425,7 +425,7 @@ std::optional<std::string> script_of_job(const std::string& text, const std::str
         std::count(text.begin() + static_cast<std::ptrdiff_t>(at), text.begin() + static_cast<std::ptrdiff_t>(end), '\n'));
     at = end;
     try {
-      // An empty document is none, as one that is no valid YAML.
+      // An empty document, or one that is not valid YAML, is no job.
       if (const auto root = ExpandedNode::parse(document, path)) reader.read(*root, first);
     } catch (const Error&) {
       return std::nullopt;  // the reader of settings reports the error

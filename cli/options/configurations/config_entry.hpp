@@ -21,7 +21,7 @@ struct ConfigEntry {
   std::string value{};          ///< empty if the argument has no value
   bool is_known = true;         ///< false if the value contains a variable that the file does not set
   bool is_of_branches = false;  ///< several branches set the value, and it is unknown which one runs
-  std::string known_end{};      ///< of an unknown path, such as `$HOME/models/gpt2`: the last step, if it is known
+  std::string known_end{};      ///< the last part of an unknown path, if known: `gpt2` of `$HOME/models/gpt2`
   std::string written{};        ///< the key in the file's spelling, if `key` has another
   std::shared_ptr<const SourceText> source{};
   std::size_t key_offset = 0, value_offset = 0;  ///< byte offsets

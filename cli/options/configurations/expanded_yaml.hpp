@@ -32,7 +32,7 @@ class ExpandedNode {
   [[nodiscard]] bool is_sequence() const;
   [[nodiscard]] bool is_scalar() const;
   [[nodiscard]] bool is_null() const;
-  [[nodiscard]] const std::string& text() const;  ///< of a scalar
+  [[nodiscard]] const std::string& text() const;  ///< text of a scalar
   // Throw Error if aliases expand to too many values.
   [[nodiscard]] std::optional<ExpandedNode> find(std::string_view key) const;
   [[nodiscard]] std::vector<std::pair<ExpandedNode, ExpandedNode>> entries() const;

@@ -25,7 +25,7 @@
 namespace ddl {
 namespace {
 
-constexpr const char* as_options = "give model and plan as options: recommend MODEL --gpus N";
+constexpr const char* as_options = "set model and plan by options: recommend MODEL --gpus N";
 
 /// An argument of the Trainer, and an option of this program that gives it.
 struct ReplacedArgument {
@@ -33,13 +33,13 @@ struct ReplacedArgument {
 };
 constexpr auto replaced_arguments = std::to_array<ReplacedArgument>(
     {{"per-device-train-batch-size gradient-accumulation-steps", "--global-batch --batch-per-gpu",
-      "give the batch as an option, such as --global-batch 64 --micro-batches 2"},
+      "set the batch by an option, such as --global-batch 64 --micro-batches 2"},
      {"model-name-or-path", "--model", "name the trained model with --model"},
-     {"max-length max-seq-length model-max-length", "--seq", "give the length as an option, such as --seq 1024"},
-     {"bf16 fp16", "--precision", "give the precision as an option, such as --precision bf16"},
-     {"gradient-checkpointing", "--recompute", "give it as an option, such as --recompute full"},
-     {"optim adafactor", "--optimizer", "give it as an option, such as --optimizer adamw"},
-     {"load-in-4bit load-in-8bit", "--base", "give the format of frozen weights as an option, such as --base nf4"}});
+     {"max-length max-seq-length model-max-length", "--seq", "set the length by an option, such as --seq 1024"},
+     {"bf16 fp16", "--precision", "set the precision by an option, such as --precision bf16"},
+     {"gradient-checkpointing", "--recompute", "set the value by an option, such as --recompute full"},
+     {"optim adafactor", "--optimizer", "set the value by an option, such as --optimizer adamw"},
+     {"load-in-4bit load-in-8bit", "--base", "set the format of frozen weights by an option, such as --base nf4"}});
 
 /// A value in an error: numbers and flags as they are, and texts in quotes.
 std::string shown(const std::string& value) {
@@ -136,8 +136,8 @@ class NotebookReader {
     }
     if (!trainer_) {
       throw Error(
-          fmt::format("{} is a notebook, of which only the calls of a trainer are read, and it has none", quote(path)),
-          "give the script that it starts, or model and plan as options: recommend MODEL --gpus N");
+          fmt::format("{} is a notebook without a call of a trainer, and no other code of notebooks is read", quote(path)),
+          "pass the script that the notebook starts, or set model and plan by options: recommend MODEL --gpus N");
     }
     change_assigned();
     choose_defaults();
@@ -172,7 +172,7 @@ class NotebookReader {
       return add_recomputation(call, at);
     const KnownCall* known = known_call(call.function);
     if (known != nullptr) add_known(*known, call, at);
-    // What is loaded later is no part of the training, except for what the call itself contains.
+    // Models that are loaded later are not trained, unless the trainer's call itself loads them.
     if (contains(plain_trainers, name) && !call.arguments.empty()) {
       built_ = cell_;
       built_end_ = call.arguments.back().offset + call.arguments.back().text.size();
@@ -184,8 +184,8 @@ class NotebookReader {
     const std::string_view name = last_name(call.function);
     const bool is_trainer = name.ends_with("Trainer");
     if (does_more_than_tune(name)) {
-      throw error(at, fmt::format("'{}': it generates samples, or compares several, in addition to training", call.function),
-                  "give options for the training step alone: --model, --gpus, --global-batch");
+      throw error(at, fmt::format("'{}': samples are generated or compared in addition to training", call.function),
+                  "use options for the training step alone: --model, --gpus, --global-batch");
     }
     const bool is_arguments = name.ends_with("TrainingArguments") && known_call(call.function) == nullptr;
     const std::string_view module = call.function.size() == name.size()
@@ -280,7 +280,7 @@ class NotebookReader {
   /// Adds what the libraries do if the notebook says nothing.
   void choose_defaults() {
     if (is_tuned_ && is_given_arguments_ && !has_own_arguments_ && !has_arguments_)
-      throw source_->error(*trainer_, "the trainer's arguments are made by no call that is read", as_options);
+      throw source_->error(*trainer_, "the trainer's arguments come from a call that is not read", as_options);
     for (auto& [name, entry] : usual_) {
       if (find(name) == nullptr) found_.push_back({std::move(entry), true});
     }
@@ -298,7 +298,7 @@ class NotebookReader {
     // [huggingface/transformers, modeling_utils.py, from_pretrained]
     add_default("torch_dtype", "float32");
     training_.warnings.push_back(fmt::format(
-        "{} does not give the precision of the loaded weights: fp32 is assumed, as before version 5 of transformers",
+        "{} does not set the precision of the loaded weights: fp32 is assumed, as before version 5 of transformers",
         quote(source_->origin())));
   }
 

@@ -9,7 +9,7 @@ namespace ddl {
 /// What a call says about a training.
 enum class CallKind { trainer, adapter, other_adapter, model, quantization, tokenizer };
 
-/// A call of transformers, PEFT or TRL, by the end of its name.
+/// A call of transformers, PEFT or TRL, which is recognized by the end of its name.
 struct KnownCall {
   std::string_view function;
   CallKind kind;

@@ -300,8 +300,8 @@ class Bindings {
   Values& values_;
   Attributes& attributes_;
   std::size_t depth_ = 0;
-  std::size_t as_depth_ = none;  ///< of the bracket after `as`
-  // Of the statement: its beginning, its first colon, its `in`, and its signs of assignment, all out of brackets.
+  std::size_t as_depth_ = none;  ///< nesting depth of the bracket after `as`
+  // Offsets in the statement, outside of brackets: its beginning, first colon, `in`, and signs of assignment.
   std::size_t begin_ = none, first_colon_ = none, in_ = none;
   std::vector<std::size_t> equals_;
   std::string_view keyword_, last_word_;
@@ -310,7 +310,7 @@ class Bindings {
 
 /// A bracket that is open.
 struct Bracket {
-  std::size_t call;      ///< its index; npos for other brackets
+  std::size_t call;      ///< index of the call; npos for other brackets
   std::size_t argument;  ///< the offset at which its current argument begins
 };
 

@@ -113,7 +113,7 @@ bool has_mark(std::span<const std::string_view> marks, const std::vector<std::st
       marks, [&](std::string_view mark) { return !mark.empty() && std::ranges::all_of(split(mark, "+"), has); });
 }
 
-/// Whether the keys have so many marks of a format that no other program shares them by chance.
+/// Whether the keys contain so many marks of a format that another program is unlikely to have them by chance.
 bool has_several_marks(std::span<const std::string_view> marks, const std::vector<std::string>& keys) {
   constexpr std::ptrdiff_t several = 3;
   return std::ranges::count_if(marks, [&](const std::string_view& mark) { return has_mark(std::span(&mark, 1), keys); }) >=

@@ -32,7 +32,7 @@ struct ConfiguredText {
 [[nodiscard]] bool lends_arguments(const ConfigurationFormat& format);
 /// Returns an argument as the user wrote it: `--seq-length 2048`.
 [[nodiscard]] std::string argument_text(const ConfigEntry& setting);
-/// Moves commands that do not train to the beginning: they explain the arguments they have.
+/// Moves refusals of commands that do not train to the beginning, because they explain the other refusals.
 void put_commands_first(std::span<Refusal> refusals);
 /// Takes the arguments of DeepSpeed out of a file that contains them in place of the name of DeepSpeed's file.
 [[nodiscard]] ConfigEntries take_inner(const ConfigurationFormat& format, ConfigEntries& settings,

@@ -143,7 +143,7 @@ class HtmlWriter {
   }
 
   void reproduce(const std::string& command, std::string_view note) {
-    (*this)(Section{"How to reproduce it", ""});
+    (*this)(Section{"How to reproduce this answer", ""});
     out_ += "<pre>" + lines(command) + "</pre>\n";
     out_ += fmt::format("<p class=\"note\">ddl-oracle {}, commit {}.{}{}</p>\n", html_text(version()), html_text(commit()),
                         note.empty() ? "" : " ", html_text(note));

@@ -79,7 +79,7 @@ FamilyModel read_gemma3n(HuggingFaceConfig& config) {
   for (const std::string_view key : {"altup_coef_clip", "altup_lr_multiplier", "final_logit_softcapping"})
     config.accept(key);
   if (config.activation({"hidden_activation"}, "gelu_pytorch_tanh") != "gelu")
-    config.fail("hidden_activation", "the perceptrons of Gemma 3n have gelu");
+    config.fail("hidden_activation", "the MLPs of Gemma 3n have gelu");
   if (!config.tied(true)) config.fail("tie_word_embeddings", "the head of Gemma 3n shares the embedding");
   if (config.head_of("Gemma3n") != "language_model")
     config.fail("architectures", "only language models of Gemma 3n are read: Gemma3nForCausalLM");

@@ -36,7 +36,7 @@ void read_borrowing(HuggingFaceConfig& config, FamilyModel& model, const std::st
     model.set("pattern", quoted_pattern(letters));
     return;
   }
-  config.require("use_double_wide_mlp", false, "no family has wider perceptrons in the last layers");
+  config.require("use_double_wide_mlp", false, "no family has wider MLPs in the last layers");
   const auto own = static_cast<std::size_t>(layers - shared);
   if (own < 3 || letters.substr(own - 2, 2) != "WF")
     config.fail("num_kv_shared_layers",
@@ -98,7 +98,7 @@ FamilyModel read_gemma4(HuggingFaceConfig& config) {
   config.require("attention_bias", false, "no family of Gemma 4 has biases");
   for (const std::string_view key : {"final_logit_softcapping", "use_double_wide_mlp"}) config.accept(key);
   if (config.activation({"hidden_activation"}, "gelu_pytorch_tanh") != "gelu")
-    config.fail("hidden_activation", "the perceptrons of Gemma 4 have gelu");
+    config.fail("hidden_activation", "the MLPs of Gemma 4 have gelu");
   if (!config.tied(true)) config.fail("tie_word_embeddings", "the head of Gemma 4 shares the embedding");
   if (config.is_text("use_bidirectional_attention") && config.text({"use_bidirectional_attention"}, "") == "all")
     config.fail("use_bidirectional_attention", "no family of Gemma 4 attends to later tokens");

@@ -40,7 +40,7 @@ void set_lfm2_parts(HuggingFaceConfig& config, FamilyModel& model, const std::st
   model.set("head", config.head_of(classes));
   model.set_flag("tied", config.tied(config.boolean("tie_embedding", true)));
   model.set("labels", config.labels());
-  config.require("conv_bias", false, "its convolutions have no biases");
+  config.require("conv_bias", false, "the convolutions have no biases");
   // Keys of LFM2's authors, which the library does not read.
   for (const std::string_view key :
        {"block_dim", "conv_dim", "conv_dim_out", "block_mlp_init_scale", "block_out_init_scale", "block_use_swiglu",
@@ -58,7 +58,7 @@ FamilyModel read_lfm2(HuggingFaceConfig& config) {
   std::int64_t width = config.size({"block_ff_dim", "intermediate_size"}, 12288);
   const std::int64_t multiple = config.integer({"block_multiple_of"}, 256);
   config.accept("intermediate_size");
-  config.require_number("block_ffn_dim_multiplier", 1, "only the usual width of perceptrons is read");
+  config.require_number("block_ffn_dim_multiplier", 1, "only the usual width of MLPs is read");
   if (config.boolean("block_auto_adjust_ff_dim", true)) width = (2 * width / 3 + multiple - 1) / multiple * multiple;
   model.set("feed_forward", width);
   return model;

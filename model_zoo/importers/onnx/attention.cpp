@@ -226,18 +226,18 @@ void finish(Translation& translation, const onnx::NodeProto& node, const Value& 
   const std::int64_t kv_heads = heads_of(parts.keys);
   if (size_of(parts.values.dimensions[rank - 1]) != size || heads_of(parts.values) != kv_heads || heads % kv_heads != 0) {
     translation.graph().fail(
-        node, fmt::format("{} heads of queries, {} of keys and {} of values of {} elements do not fit together", heads,
-                          kv_heads, heads_of(parts.values), size));
+        node, fmt::format("{} heads of queries, {} of keys and {} of values of {} elements do not match", heads, kv_heads,
+                          heads_of(parts.values), size));
   }
   const std::int64_t tokens = size_of(parts.queries.dimensions[rank - 2]);
   const bool has_windows = tokens < positions_in(parts.queries);
   if (has_windows && scores.has_soft_cap) translation.graph().fail(node, "a tanh limits the scores of windows");
   if (has_windows && scores.dropout > 0) {
     translation.graph().fail(node, "attention in windows with dropout of its weights is not supported",
-                             "export the network without it, or write a model file");
+                             "export the network without dropout, or write a model file");
   }
   // Window attention kernels compute all scores, including those that a mask hides, such as the mask of shifted windows.
-  if (has_windows && scores.causal) translation.assume(node, "the mask of its windows takes no time");
+  if (has_windows && scores.causal) translation.assume(node, "the mask of the windows takes no time");
   if (has_windows && (kv_heads != heads || size_of(parts.values.dimensions[rank - 2]) != tokens ||
                       positions_in(parts.keys) != positions_in(parts.queries))) {
     translation.graph().fail(node, "queries, keys and values have different windows or heads");
@@ -295,7 +295,7 @@ View part_of_operator(Translation& translation, const onnx::NodeProto& node, int
   }
   const std::vector<std::int64_t> split{sizes[0], sizes[1], count, sizes[2] / count};
   const auto parts = reshaped(view, split);
-  if (!parts) translation.unsupported(node, "its channels are not split evenly into heads", "");
+  if (!parts) translation.unsupported(node, "the channels do not divide into equal heads", "");
   return transposed(*parts, std::vector<std::int64_t>{0, 2, 1, 3});
 }
 
@@ -314,7 +314,7 @@ void translate_attention(Translation& translation, const onnx::NodeProto& node, 
 /// Translates the operator `Attention`, which exists since opset 23 and contains the whole attention.
 void translate_attention_operator(Translation& translation, const onnx::NodeProto& node) {
   if (translation.find_input(node, 4) != nullptr) {
-    translation.unsupported(node, "it reads keys and values of an earlier step, as in inference",
+    translation.unsupported(node, "the node reads keys and values of an earlier step, as in inference",
                             "export the network as it is trained, without a cache");
   }
   const bool in_rows = translation.plain_input(node, 0).dimensions.size() == 3;
@@ -324,7 +324,7 @@ void translate_attention_operator(Translation& translation, const onnx::NodeProt
   std::swap(keys.view.dimensions[2], keys.view.dimensions[3]);
   start(translation, node, queries, keys);
   Value weights = translation.output(node);
-  if (!weights.scores) translation.unsupported(node, "its queries and keys do not fit together", "");
+  if (!weights.scores) translation.unsupported(node, "the shapes of queries and keys do not match", "");
   auto scores = std::make_shared<Scores>(*weights.scores);
   const Value* const mask = translation.find_input(node, 3);
   scores->normalized = true;
@@ -335,7 +335,7 @@ void translate_attention_operator(Translation& translation, const onnx::NodeProt
   const View view = transposed(translation.output(node).view, std::vector<std::int64_t>{0, 2, 1, 3});
   const std::vector<std::int64_t> sizes = sizes_of(view);
   const auto rows = reshaped(view, std::vector<std::int64_t>{sizes[0], sizes[1], sizes[2] * sizes[3]});
-  if (!rows) translation.unsupported(node, "its heads are not joined evenly", "");
+  if (!rows) translation.unsupported(node, "the heads cannot be merged into channels", "");
   translation.set_view(node, *rows);
 }
 

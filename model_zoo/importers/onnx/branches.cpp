@@ -24,7 +24,7 @@ bool Translation::enters_branch(const onnx::NodeProto& node) {
   if (node.op_type() != "If") return false;
   const onnx::GraphProto* const branch = branch_of(*this, node);
   if (branch == nullptr) {
-    unsupported(node, "its condition depends on the content of tensors, so that it is not known which branch is taken",
+    unsupported(node, "the condition depends on the content of tensors, so the taken branch is unknown",
                 "export the network, or the part of it that is trained, without the condition");
   }
   for (const onnx::TensorProto& tensor : branch->initializer())
@@ -39,7 +39,7 @@ bool Translation::enters_branch(const onnx::NodeProto& node) {
   }
   for (int i = 0; i < node.output_size(); ++i) {
     const auto found = i < branch->output_size() ? values_.find(branch->output(i).name()) : values_.end();
-    if (found == values_.end()) graph_.fail(node, fmt::format("its branch does not produce output {}", i));
+    if (found == values_.end()) graph_.fail(node, fmt::format("the branch does not produce output {}", i));
     set_output(node, Value(found->second), i);
   }
   return true;

@@ -101,7 +101,7 @@ void join_flat(Translation& translation, const onnx::NodeProto& node, const std:
     const TensorShape shape = translation.network().shape(part.tensor);
     sizes[axis] += size_of(part.dimensions[axis]);
     flat.channels += shape.items();
-    if (flat.channels > largest * largest / 2) translation.graph().fail(node, "its output is too large");
+    if (flat.channels > largest * largest / 2) translation.graph().fail(node, "the output is too large");
     int tensor = part.tensor;
     if (shape.rank > 0) {
       tensor = translation.network().add_once(
@@ -159,7 +159,7 @@ void translate_concat(Translation& translation, const onnx::NodeProto& node) {
     std::vector<std::int64_t> sizes = sizes_of(view);
     const std::vector<std::int64_t> expected = sizes_of(parts.empty() ? view : parts.front());
     if (axis < sizes.size() && axis < expected.size()) sizes[axis] = expected[axis];
-    if (sizes != expected) translation.graph().fail(node, "it concatenates tensors with different positions");
+    if (sizes != expected) translation.graph().fail(node, "tensors with different positions are concatenated");
     if (has_axis(view.dimensions[axis], batch)) {
       translation.not_understood(node, "concatenation of samples of the batch is not supported");
       return;
@@ -182,7 +182,7 @@ void translate_concat(Translation& translation, const onnx::NodeProto& node) {
     of_channels = of_channels && same.dimensions == all.dimensions && other.extent == shape.extent &&
                   other.rank == shape.rank && other.sequence == shape.sequence;
     shape.channels += other.channels;
-    if (shape.channels > largest) translation.graph().fail(node, "its output is too large");
+    if (shape.channels > largest) translation.graph().fail(node, "the output is too large");
     tensors.push_back(part.tensor);
   }
   if (!of_channels) {

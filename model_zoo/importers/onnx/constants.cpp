@@ -116,7 +116,7 @@ std::optional<Value> gather(const Translation& translation, const onnx::NodeProt
     const std::int64_t size = data.shape->front();
     for (const std::int64_t index : indices.numbers->integers) {
       if (index < -size || index >= size) {
-        translation.graph().fail(node, fmt::format("its index {} is outside of {} elements", index, size));
+        translation.graph().fail(node, fmt::format("the index {} is outside of {} elements", index, size));
       }
     }
     const auto pick = [&](std::size_t i) {

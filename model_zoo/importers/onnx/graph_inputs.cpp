@@ -112,14 +112,14 @@ void Graph::check_given(const onnx::ValueInfoProto& input, const std::vector<std
   const int count = static_cast<int>(given.size());
   if (count != dimensions.size() && count + 1 != dimensions.size()) {
     fail(fmt::format("the input {} has {} dimensions, which {} does not fit", quote(input.name()), dimensions.size(), text),
-         fmt::format("write the sizes of one sample, without the batch, such as {}", example_of(dimensions)));
+         fmt::format("use the sizes of one sample, without the batch, such as {}", example_of(dimensions)));
   }
   for (int i = count == dimensions.size() ? 0 : 1; i < dimensions.size(); ++i) {
     const std::int64_t size = given[static_cast<std::size_t>(i - (dimensions.size() - count))];
     if (is_open(dimensions[i]) || dimensions[i].dim_value() == size || i == 0) continue;
     fail(fmt::format("the file fixes dimension {} of the input {} at {}, so that it cannot be {}", i, quote(input.name()),
                      dimensions[i].dim_value(), size),
-         "only sizes that the file leaves open can be chosen; export the network with dynamic_axes for the others");
+         "only dynamic sizes of the file can be chosen; export the network with dynamic_axes for the others");
   }
 }
 
@@ -127,7 +127,7 @@ std::vector<std::int64_t> Graph::sizes_of_weight(const onnx::ValueInfoProto& inp
   std::vector<std::int64_t> shape;
   for (const auto& dimension : input.type().tensor_type().shape().dim()) {
     if (!dimension.has_dim_value())
-      fail(fmt::format("the weights {} have an open size", quote(input.name())), "export them with fixed sizes");
+      fail(fmt::format("the weights {} have a dynamic size", quote(input.name())), "export them with fixed sizes");
     shape.push_back(dimension.dim_value());
   }
   return shape;
@@ -169,7 +169,7 @@ void Graph::read_inputs(const std::vector<std::int64_t>& given) {
             fmt::format(
                 "dimension {} of the input {} has no size{}", i, quote(input.name()),
                 dimensions[i].dim_param().empty() ? "" : fmt::format(", but the name {}", quote(dimensions[i].dim_param()))),
-            fmt::format("give the sizes of one sample: --input-shape {0}, or @input={0} after the file's name",
+            fmt::format("set the sizes of one sample: --input-shape {0}, or @input={0} after the file's name",
                         example_of(dimensions)));
       }
       shape.push_back(*size);
