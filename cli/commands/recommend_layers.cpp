@@ -109,7 +109,7 @@ Option add_per_layer(const Command& command, bool& per_layer) {
 void add_layered_plan(RecommendAnswer& answer, const SearchOptions& options) {
   if (!answer.options.per_layer || answer.result.best.empty() || answer.result.stopped) return;
   SearchOptions layered = options;
-  // Tools start plans with one layout for some families. is_startable decides about plans with several layouts.
+  // `families` are those of which tools start plans with one layout. is_startable decides about plans with several layouts.
   if (options.only_startable && answer.options.plan.strategy.empty()) layered.families.clear();
   for (const Plan& plan : alike_plans(answer, options)) {
     answer.searched_layers = true;

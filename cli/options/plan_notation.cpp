@@ -200,7 +200,7 @@ std::optional<std::pair<std::string_view, std::string_view>> degree_of(std::stri
     const std::string_view name = part.substr(0, equals);
     return parse_axis(name) ? std::optional(std::pair{name, part.substr(equals + 1)}) : std::nullopt;
   }
-  // The shortest name is taken, so that an alias such as `zero3` keeps its own digit.
+  // The shortest name is used, so that the digit in an alias such as `zero3` remains.
   for (std::size_t at = part.find_first_of("0123456789"); at < part.size(); ++at) {
     if (parse_axis(part.substr(0, at))) return std::pair{part.substr(0, at), part.substr(at)};
   }
@@ -245,7 +245,8 @@ std::optional<std::pair<const PlanChoiceRow*, int>> choice_of(std::string_view s
   return std::nullopt;
 }
 
-/// Returns the hint for a sign that the notation lacks; names the sign that a word of frameworks means.
+/// Returns the hint for an unknown sign. If frameworks have the sign as a word, the hint names the sign with the same
+/// meaning.
 std::string unknown_sign_hint(std::string_view sign) {
   constexpr auto words = std::to_array<std::pair<std::string_view, std::string_view>>(
       {{"zero1", "z1"}, {"zero2", "z2"}, {"zero3", "z3"}, {"zbv", "zb-v"}, {"zbh1", "zb-h1"}, {"remat", "ac"}});

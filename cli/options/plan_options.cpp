@@ -77,7 +77,7 @@ Family family_of_degrees(const std::string& degrees) {
   return plan.mesh.family();
 }
 
-/// Returns whether the degrees name the axes of a family, whatever the degrees are: `data=1` names data.
+/// Returns whether the degrees name exactly the axes of a family. Degrees of 1 count: `data=1` names data.
 bool names_axes_of(const std::string& degrees, Family family) {
   std::string names;
   for (const std::string& each : comma_separated(degrees))
@@ -311,7 +311,7 @@ PlanOptionHandles add_plan_options(const Command& command, PlanOptions& options,
               "--plan",
               [&options](const std::string& text) {
                 std::error_code ignored;
-                // A text that names no file and looks like none is a plan, or a plan with an error.
+                // A text that is not the name of a file, and does not look like one, is a plan, or a plan with an error.
                 const std::string word = lower_case(text);
                 const bool may_be_file = text.find('/') != std::string::npos || text.find('.') != std::string::npos;
                 const bool is_word =
@@ -391,7 +391,8 @@ std::vector<NamedFamily> families_asked(const PlanOptions& options, bool ideal) 
 
 std::int64_t usual_batch_per_gpu(const Model& model) {
   constexpr std::int64_t usual = 32, usual_tokens = 16'384;
-  // Assumed: samples of large images and videos are few. 16,384 tokens of a model with 30 billion weights need as much.
+  // Assumed: a batch has few samples of large images or videos. The limit is about the FLOPs of 16,384 tokens in a model
+  // with 30 billion weights.
   constexpr double most_forward = 1e15;
   if (model.usual_batch) return *model.usual_batch;
   std::int64_t batch = usual;

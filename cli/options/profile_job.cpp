@@ -157,8 +157,8 @@ bool runs_autocast(const ProfileOptions& o, Precision precision) {
   return true;
 }
 
-/// Returns the problems of --leave-out, in the spelling of the plan. Throws Error if one of them is
-/// not in the plan, or if they leave no problem to measure.
+/// Returns the problems of --leave-out, in the spelling of the plan. Throws Error if a problem is not in the plan, or if no
+/// problem is left to measure.
 std::vector<std::string> left_out(const ProfilePlan& plan, const std::vector<std::string>& given) {
   std::vector<std::string> lines;
   for (const std::string& each : given) {

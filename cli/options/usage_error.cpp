@@ -61,8 +61,9 @@ std::string framework_option_hint(const CLI::App& command, std::string_view opti
   return fmt::format("use the degrees of the whole plan, as in --degrees {}", plan);
 }
 
-/// Returns the hint of the synonym that is nearest to an unknown option: misspelt (`--batchsize`), or a part of the other
-/// (`--checkpoint` of `activation-checkpointing`). Empty if none is near, or if `command` has no replacement.
+/// Returns the hint of the synonym that is nearest to an unknown option. The option is a misspelling (`--batchsize`), or a
+/// part of the synonym (`--checkpoint` of `activation-checkpointing`). Empty if there is no such synonym, or if `command`
+/// has no replacement.
 std::string near_synonym_hint(const CLI::App& command, std::string_view option) {
   constexpr std::size_t least_part = 4;
   const std::string typed = plain_word(option);
@@ -106,7 +107,8 @@ std::vector<std::string> option_names(const CLI::App& command) {
   return names;
 }
 
-/// Asks for the options that begin with an abbreviation of at least two letters; empty if none does, or more than three do.
+/// Returns a hint with the options that begin with an abbreviation of at least two letters. Empty if there are none, or more
+/// than three.
 std::string abbreviated(std::string_view typed, std::vector<std::string> names) {
   std::erase_if(names, [&](const std::string& each) { return !each.starts_with(typed); });
   if (typed.size() < 4 || names.empty() || names.size() > 3) return {};
@@ -119,7 +121,7 @@ std::vector<std::string> command_names(const CLI::App& command) {
   return names;
 }
 
-/// Says what a value of an option is.
+/// Returns a hint that describes the value of an option.
 std::string value_hint(const CLI::Option& option) {
   std::string value = option.get_type_name();
   if (value == "TEXT") value = "VALUE";
@@ -140,7 +142,8 @@ bool is_model_name(const std::string& word) {
   });
 }
 
-/// Says which command the user may mean by a word in its place: a model, a file, or a term of the field.
+/// Returns a hint about the command that the user may mean by a word in place of a command: a model, a file, or a term of
+/// the field.
 std::string command_hint(const CLI::App& program, const std::string& word, const std::vector<std::string>& known) {
   if (const auto meant = nearest(word, known)) return fmt::format("did you mean '{}'?", *meant);
   if (is_model_name(word))

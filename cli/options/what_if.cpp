@@ -46,9 +46,9 @@ void scale_exchanges(Coefficients& coefficients, bool inside, double latency, do
   coefficients.exchanges = MeasuredExchanges(std::move(curves));
 }
 
-/// The part of `bandwidth` and `latency` that is the link between devices and their host.
+/// The part of `bandwidth` and `latency` that stands for the link between devices and their host.
 constexpr std::string_view host_part = "host";
-/// The part of `bandwidth` and `latency` that is all levels of the network outside nodes.
+/// The part of `bandwidth` and `latency` that stands for all levels of the network outside nodes.
 constexpr std::string_view outside_part = "between-nodes";
 
 /// Applies a change to each level of the network that the change names, or to the link to the host, if the change names it.
@@ -219,7 +219,8 @@ SupposedChange parse_change(std::string_view text) {
   return change;
 }
 
-/// Returns the end of the change that begins at `at`. A space ends it, except the one before a unit: `launch_overhead=2 us`.
+/// Returns the end of the change that begins at `at`. A space ends the change, except a space before a unit:
+/// `launch_overhead=2 us`.
 std::size_t end_of_change(std::string_view text, std::size_t at) {
   const std::size_t end = std::min(text.find(' ', at), text.size());
   if (end == at || end == text.size() || text[end - 1] < '0' || text[end - 1] > '9') return end;

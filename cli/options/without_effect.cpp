@@ -67,7 +67,7 @@ class Prediction {
   std::vector<double> further_;
 };
 
-/// Returns other values of a setting, such that a setting that matters changes the prediction with one of them.
+/// Returns other values of a setting. If the setting has an effect, one of these values changes the prediction.
 std::vector<double> other_values(const SettingRow& row, double value) {
   std::vector<double> values;
   if (row.kind == SettingKind::flag) values = {1 - value};
@@ -131,8 +131,8 @@ bool has_effect(const PlanChoiceRow& row, const Plan& plan, const ModelFacts& fa
   return !needs_others || row.possible(facts, plan, value);
 }
 
-/// Returns the least number that is predicted like the number that the plan has for a choice, and like all larger numbers:
-/// the number of blocks of a stage, for recomputed blocks. Empty if a smaller or a larger number is predicted otherwise.
+/// Returns the smallest number of a choice that has the same prediction as the plan's number. For recomputed blocks, this is
+/// the number of blocks of a stage. Empty if the next smaller number, or the largest number, has another prediction.
 std::optional<int> least_like(const PlanChoiceRow& row, const Study& study, const Plan& plan) {
   const int value = row.get(plan);
   if (!row.first_number || value < 2) return std::nullopt;

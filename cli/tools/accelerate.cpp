@@ -56,7 +56,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"megatron_lm_config.megatron_lm_use_distributed_optimizer", PlanChoice::zero, "", common::counts, "megatron"},
 });
 
-// DeepSpeed's stage is that of src/accelerate/utils/dataclasses.py, DeepSpeedPlugin.
+// The default of DeepSpeed's stage is that of DeepSpeedPlugin [src/accelerate/utils/dataclasses.py].
 constexpr auto usual = std::to_array<UsualValue>({{ConfigField::reshards, "yes"}, {PlanChoice::zero, "2", "deepspeed"}});
 
 constexpr auto not_modeled = argument_names("fsdp_config.fsdp_forward_prefetch", "fsdp_config.fsdp_backward_prefetch",

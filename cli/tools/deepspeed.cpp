@@ -29,7 +29,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"zero_optimization.offload_optimizer.device", PlanChoice::offload, "", devices},
     only_read({"zero_optimization.cpu_offload", PlanChoice::offload, "", common::state_offloads}),
     {"zero_optimization.offload_param.device", ConfigField::offload_weights, "", common::on_host},
-    // It moves the kept inputs of recomputed layers [deepspeed/runtime/activation_checkpointing/checkpointing.py].
+    // This key moves the kept inputs of recomputed layers to the host
+    // [deepspeed/runtime/activation_checkpointing/checkpointing.py].
     only_read({"activation_checkpointing.cpu_checkpointing", PlanChoice::offload_activations, "", common::flags}),
     only_read(weak({"activation_checkpointing.cpu_checkpointing", PlanChoice::recompute, "", recomputed})),
     {"fp16.enabled", ConfigField::precision, "", common::halves},
@@ -56,8 +57,8 @@ constexpr auto missing = std::to_array<MissingValue>({
     {PlanChoice::recompute, "activation checkpointing is set in the model's code, not in the configuration"},
 });
 
-// `train_batch_size` alone is also a key of other programs, such as verl, and `fp16.enabled` one of Colossal-AI's
-// benchmarks. A pair of a mark and a flag of precision counts as a further mark of a file with many sections of its own.
+// Other programs, such as verl, also have the key `train_batch_size`, and Colossal-AI's benchmarks have `fp16.enabled`. So
+// these keys are marks only as a pair. Such pairs count in addition to the other marks.
 constexpr auto marks = argument_names(
     "zero_optimization*", "train_micro_batch_size_per_gpu", "steps_per_print", "wall_clock_breakdown",
     "train_batch_size+fp16.enabled", "train_batch_size+bf16.enabled", "gradient_accumulation_steps+fp16.enabled",

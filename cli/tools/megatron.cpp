@@ -30,7 +30,7 @@ constexpr auto optimizers =
 constexpr auto gradients = argument_words("fp32=full", "bf16=half", "fp16=half");
 constexpr auto fusions = argument_words("native=compiled", "te=fused");
 constexpr auto masters = argument_words("fp32=fp32", "fp16=half");
-// `none` has no auxiliary loss. Its load is at least as uneven as with a loss.
+// With `none`, there is no auxiliary loss, so the load is at least as uneven as with a loss.
 constexpr auto routings = argument_words("aux_loss=natural", "seq_aux_loss=natural", "global_aux_loss=natural",
                                          "sinkhorn=natural", "none=natural", "*=natural");
 constexpr auto scores = argument_words("softmax=softmax", "sigmoid=sigmoid");
@@ -404,7 +404,7 @@ const std::vector<std::string_view>& carried_settings() {
   return carried;
 }
 
-/// Adds the arguments for the settings that the user gave, and that follow from the plan. Returns why Megatron-LM has none.
+/// Adds arguments for the user's settings, and for those that follow from the plan. Returns why Megatron-LM has none.
 std::optional<CannotLaunch> add_asked_settings(const LaunchRequest& request, const Transformer& model,
                                                ConfigText& arguments) {
   const Plan& plan = request.plan();

@@ -33,7 +33,7 @@ constexpr auto routings = argument_words("aux_loss=natural", "seq_aux_loss=natur
 constexpr auto scores = argument_words("softmax=softmax", "sigmoid=sigmoid");
 constexpr auto exchanges = argument_words("p2p=ring", "a2a=ulysses", "all_gather=ring");
 
-// Without a scheme, all weights are trained, whatever the sections of the schemes say.
+// Without a scheme, all weights are trained, and the sections of all schemes are ignored.
 constexpr auto schemes = argument_words("lora=lora", "qlora=lora", "null=none", "none=none", "=none");
 
 constexpr auto recompute_methods = argument_words("block=block", "uniform=uniform", "=");
@@ -98,7 +98,8 @@ constexpr auto arguments = std::to_array<ArgumentRow>({
     only_read({"model.peft.lora_tuning.adapter_dropout|peft.dropout", ConfigField::adapter_dropout}),
     only_read({"model.peft.lora_tuning.target_modules|peft.target_modules", ConfigField::adapter_layers}),
     only_read({"model.seq_length|model.data.seq_length", ConfigField::sequence}),
-    // Fine-tuning takes length and batch of the data set [NVIDIA/NeMo-Aligner, examples/nlp/gpt/train_gpt_sft.py].
+    // Fine-tuning uses the length and the batch in the section of the data set [NVIDIA/NeMo-Aligner,
+    // examples/nlp/gpt/train_gpt_sft.py].
     only_read({"model.data.train_ds.max_seq_length|dataset.seq_length|dataset.sequence_length", ConfigField::sequence}),
     only_read(weak({"model.data.train_ds.global_batch_size", ConfigField::global_batch})),
     only_read(weak({"model.data.train_ds.micro_batch_size", ConfigField::micro_batch})),
@@ -186,12 +187,12 @@ constexpr auto second_model = "a second model runs without gradients";
 constexpr auto step_alone = "use options for the training step alone: --model, --gpus, --global-batch";
 constexpr auto as_lora = "'explain NAME@lora=16' predicts low-rank adapters";
 constexpr auto refused = std::to_array<RefusedArgument>({
-    // Its degrees and batch are in sections of their own, which NeMo does not have
+    // NeuronX Distributed Training has its degrees and batch in sections that NeMo does not have
     // [aws-neuron/neuronx-distributed-training, examples/conf].
     {"distributed_strategy.*", "this plan of NeuronX Distributed Training is not read", as_options},
     {"model.mtp_num_layers", "no supported family of models predicts several tokens ahead", other_model, true},
     {"model.hybrid_override_pattern", "not all layers are transformer blocks", other_model, true},
-    // Only Griffin has this key, whatever its value is [NVIDIA/NeMo, examples/nlp/language_modeling, megatron_griffin].
+    // Only Griffin has this key, with any value [NVIDIA/NeMo, examples/nlp/language_modeling, megatron_griffin].
     {"model.activations_checkpoint_recurrent", "not all layers are transformer blocks", other_model, true, "*"},
     {"model.mcore_bert", "an encoder is trained", "name the trained model, such as --model bert-large", true, "*", "",
      "bert"},

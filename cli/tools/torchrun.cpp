@@ -30,7 +30,7 @@ struct LayerSplits {
 
 constexpr Family data = family_bit(Axis::data);
 
-/// The axis other than data along which a mesh divides layers; empty if there is none or several.
+/// The only axis of a mesh, other than data, that divides layers; empty if there is none, or if there are several.
 std::optional<Axis> split_axis(const Mesh& mesh) {
   for (const Axis axis : {Axis::tensor, Axis::filter, Axis::channel}) {
     if ((mesh.family() & ~data) == family_bit(axis)) return axis;

@@ -262,7 +262,7 @@ LaunchOutcome launch_torchtitan(const LaunchRequest& request) {
   }
   if (plan.recompute == Recompute::selective) text.set("activation_checkpoint.selective_ac_option", "op");
   if (is_compiled) text.set("compile.components", ConfigText::Json{"model", "loss"});
-  // The head keeps its precision, as it is predicted, and float8 needs torchao [torchtitan, docs/float8.md].
+  // The head keeps its precision, as in the prediction. float8 needs torchao [torchtitan, docs/float8.md].
   if (values.is(ConfigField::fp8, "yes")) text.set("quantize.linear.float8.filter_fqns", ConfigText::Json{"output"});
   const std::string program = fmt::format(
       "#!/bin/bash\n# Launches an installed torchtitan 0.2 on this node.\nset -eu\n"

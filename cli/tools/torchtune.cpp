@@ -71,7 +71,7 @@ constexpr auto not_modeled =
 constexpr auto marks = argument_names("model._component_", "checkpointer._component_");
 constexpr auto programs = argument_names("tune", "torchtune*");
 
-// Arguments of builders come from torchtune/models; those of sizes only occur with builders that name no model.
+// Arguments of builders come from torchtune/models. Arguments for sizes occur only with builders that name no model.
 constexpr auto harmless = argument_names(
     "output_dir", "tokenizer*", "checkpointer*", "resume_from_checkpoint", "save_*", "dataset*", "seed", "shuffle",
     "run_val*", "batch_size_val", "optimizer.*", "lr_scheduler*", "loss.*", "epochs", "max_steps_per_epoch",

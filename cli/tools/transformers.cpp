@@ -148,8 +148,8 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"--freeze_backbone", "only a part of the model is trained", other_model, true},
     {"--medusa_num_heads", "only additional heads are trained, on a frozen model",
      "set model and plan by options: recommend MODEL --gpus N"},  // FasterDecoding/Medusa, medusa/train
-    // Arguments of engines that generate text, and of preparing the data alone [vllm-project/vllm, engine/arg_utils.py;
-    // allenai/open-instruct, open_instruct/finetune.py].
+    // Arguments of engines that generate text, and of commands that only prepare data [vllm-project/vllm,
+    // engine/arg_utils.py; allenai/open-instruct, open_instruct/finetune.py].
     {"--gpu_memory_utilization", "text is generated", "pass the script of the training instead"},
     {"--cache_dataset_only", "data is prepared", "pass the script of the training instead"},
     {"--num_generations", "samples are generated and scored in addition to training",

@@ -101,7 +101,7 @@ std::string adapted_layers(const Configuration& read, const std::string& model, 
                                    line_text(fact->from->place())));
   }
   if (modules.empty() || std::ranges::any_of(modules, is_all)) return {};
-  // A model of the file's sizes has no length of sequences yet, and its matrices do not depend on it.
+  // A model that is made from the file's sizes has no sequence length yet, but its matrices do not depend on the length.
   const bool needs_length = model.find("@hidden=") != std::string::npos && model.find("@tokens=") == std::string::npos;
   const Model built = load_model(needs_length ? model + "@tokens=1024" : model);
   std::vector<std::string> names;

@@ -449,7 +449,7 @@ class ConfigurationReader {
     other->override_by(is_deepspeed ? without_ignored(result_) : result_);
     if (!is_primary || format == &megatron_arguments || format == &trl_arguments) other->format = format;
     if (is_deepspeed && format != nullptr) other->set(ConfigField::distributed_type, {.value = "deepspeed"});
-    // A trainer sets what DeepSpeed's file leaves open, so the trainer's default counts.
+    // The trainer sets the values that DeepSpeed's file does not set, so the trainer's default is used.
     const Fact* const usual = is_deepspeed ? result_.find(ConfigField::precision) : nullptr;
     if (usual != nullptr && !other->find(ConfigField::precision)->from) other->set(ConfigField::precision, *usual);
     other->file = path_;

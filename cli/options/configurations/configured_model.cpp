@@ -309,7 +309,8 @@ class SizedModel {
     return text_;
   }
 
-  /// Returns a decoder of parts that no family above joins, such as multi-query attention and trained positions.
+  /// Returns a decoder with a combination of parts that no family above has, such as multi-query attention and trained
+  /// positions.
   std::string decoder() {
     const bool has_experts = experts_ > 1;
     const std::string position = read_.word(ConfigField::position), activation = read_.word(ConfigField::activation);

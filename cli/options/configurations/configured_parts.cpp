@@ -66,7 +66,7 @@ std::string place_of(const Configuration& read, ConfigField field) {
 
 /// Returns the parameter for the attention kernels that the file asks for, if they are not those of the model.
 std::string attention_of(const Configuration& read, const std::string& name, std::vector<std::string>& warnings) {
-  // A model of the file's sizes has its attention already (model_of), and no length of sequences yet.
+  // A model that is made from the file's sizes already has its attention kernels (model_of), but no sequence length yet.
   const bool has_sizes = !read.says(ConfigField::model) && name.find("@layers=") != std::string::npos;
   if (!read.writes(ConfigField::attention) || has_sizes || name.find("@fused=") != std::string::npos) return {};
   const std::string attention = set_value(read, ConfigField::attention);

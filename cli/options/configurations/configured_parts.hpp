@@ -17,7 +17,7 @@ namespace ddl {
 [[nodiscard]] std::string with_configured_parts(const Configuration& configuration, const std::string& model,
                                                 std::vector<std::string>& warnings);
 
-/// Returns the format in which a tool that trains adapters holds frozen weights; unset if it is that of trained weights.
+/// Returns the format of frozen weights in a tool that trains adapters; unset if trained weights have the same format.
 /// `checkpoint`: the published name of the model, which may say that its weights are quantized. Throws Error if a
 /// configuration without adapters trains a quantized checkpoint.
 [[nodiscard]] std::optional<BaseWeights> configured_base(const Configuration& configuration, const std::string& model,

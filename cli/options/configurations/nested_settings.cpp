@@ -144,8 +144,8 @@ std::optional<ConfigEntries> hjson_settings(const std::string& text, const std::
       text.find("\"train_micro_batch_size_per_gpu\"") == std::string::npos)
     return std::nullopt;
   try {
-    // The flow style of YAML has the commas, and comments after #. An entry without quotes is a placeholder of a template,
-    // or a number.
+    // YAML's flow style also allows such commas, and comments after #. An entry without quotes is a placeholder of a
+    // template, or a number.
     ConfigEntries settings = yaml_settings(without_comments(text), origin);
     const bool has_placeholders = std::ranges::any_of(settings, [](const ConfigEntry& setting) {
       const std::string& whole = setting.source->text();

@@ -52,7 +52,8 @@ bool is_in_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
 }
 
-/// Returns whether a condition asks if the GPU supports bf16, and holds if it does: `f()` or `not f()`. Unset for others.
+/// Returns the value of a condition about the GPU's support of bf16, which is assumed: `f()` or `not f()`. Unset for other
+/// conditions.
 std::optional<bool> asks_for_bf16(std::string_view text) {
   while (text.starts_with('(') && text.ends_with("))")) text = trimmed(text.substr(1, text.size() - 2), " \t\r\n");
   const bool is_negated = text.starts_with("not ");
@@ -62,8 +63,8 @@ std::optional<bool> asks_for_bf16(std::string_view text) {
   return !is_negated;
 }
 
-/// Returns whether an expression, of a flag or of a choice by a condition, follows from the GPUs' support of bf16: the
-/// part of `X if f() else Y` that counts, or `True` or `False`. Unset for others.
+/// Evaluates an expression that depends on the GPU's support of bf16, which is assumed. Returns the chosen part of `X if f()
+/// else Y`, or the value `True` or `False` of a condition. Unset for other expressions.
 std::optional<std::string> chosen_by_bf16(std::string_view text) {
   const std::size_t condition = text.find(" if "), other = text.find(" else ");
   if (condition != std::string_view::npos && other != std::string_view::npos && condition < other) {
@@ -374,7 +375,7 @@ class NotebookReader {
     add_setting(training_.settings, std::move(found.entry));
   }
 
-  /// Returns the value of an argument, with GPUs that support bf16. Unset if only running the notebook gives it.
+  /// Returns the value of an argument, assuming GPUs that support bf16. Unset if only running the notebook shows the value.
   [[nodiscard]] std::optional<std::string> value_of(const PythonArgument& argument) const {
     const std::string text = chosen_by_bf16(argument.text).value_or(argument.text);
     const bool is_name = !text.empty() && is_in_name(text[0]) && (text[0] < '0' || text[0] > '9') && text != "True" &&

@@ -137,7 +137,7 @@ constexpr std::string_view is_sizes =
     "the file has sizes of a model: write them as arguments of Megatron-LM into a script, such as --num-layers 32 "
     "--hidden-size "
     "4096";
-/// The first row whose texts are in the file counts.
+/// The first row whose texts are in the file is used.
 constexpr auto other_json = std::to_array<OtherText>({
     {"\"schema\"", "\"inputs\"", "the file is an answer of this program: 'ddl-oracle explain --plan {}' reads it"},
     {"\"traceEvents\"", "", "the file is a trace: 'ddl-oracle profile import {} --model MODEL' reads it"},
@@ -185,7 +185,7 @@ bool names_training(std::string_view path) {
 }
 
 /// Returns the script among the skipped parts of another script that is the most likely to train, as a hint; empty if there
-/// is none. A script that fetches or prepares something is none.
+/// is none. Scripts that fetch or prepare something are ignored.
 std::string launched_script(const std::vector<std::string>& skipped) {
   constexpr std::string_view launches = ": it launches ";
   std::string first;

@@ -22,8 +22,8 @@ struct WrappedModel {
 /// MaxText gives each axis of its mesh a degree within a slice and one among slices: `ici_tensor_parallelism` and
 /// `dcn_tensor_parallelism`. Multiplies both, under the name of the first.
 void join_meshes(ConfigEntries& settings);
-/// Vision-language models of Megatron-LM have the tokens of an image in `--seq-length`, and those of a sample in
-/// `--dataloader-seq-length`, or else in `--decoder-seq-length`: removes the first if the second is given
+/// In vision-language models of Megatron-LM, `--seq-length` counts the tokens of an image. The tokens of a sample are
+/// `--dataloader-seq-length`, or else `--decoder-seq-length`. If one of these is given, removes `--seq-length`
 /// [examples/multimodal/multimodal_args.py].
 void drop_image_length(ConfigEntries& settings);
 /// Replaces an argument that is a section, or names its file, such as `--fsdp_config fsdp.json`, by the section, and
