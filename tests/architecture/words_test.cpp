@@ -46,7 +46,7 @@ void add_words(const fs::path& path, const std::string& prose, std::vector<std::
       R"(\b(whoever|nobody|somebody|dealt|deals? out|rests? on|told (?:from|apart)|computed again|held back|nothing where|)"
       R"(in the mean|(?:models?|networks?) of images|pairs of answers|(?:keys|arguments) of the file count|)"
       R"(separated by blanks|blanks|between commas|(?:query|token) sees|beside|taught|stretch(?:es)?|)"
-      R"(goes on|looks? whether|stands? in|)"
+      R"(goes on|looks? whether|stands? in|open (?:sizes?|batch|dimensions?)|)"
       R"(neighbouring|colours?|centred?|behaviour|recognised?|labelled|licences?)\b)",
       std::regex::icase);
   for (auto each = std::sregex_iterator(prose.begin(), prose.end(), word); each != std::sregex_iterator(); ++each) {

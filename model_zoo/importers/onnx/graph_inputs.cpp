@@ -21,7 +21,7 @@ bool is_integral(int type) {
 }
 
 /// Returns whether a size is dynamic. Some exporters write a dynamic size as -1 or 0.
-bool is_open(const onnx::TensorShapeProto::Dimension& dimension) {
+bool is_dynamic(const onnx::TensorShapeProto::Dimension& dimension) {
   return !dimension.has_dim_value() || dimension.dim_value() == -1 || dimension.dim_value() == 0;
 }
 
@@ -62,9 +62,9 @@ std::unordered_set<std::string> weights_among_inputs(const onnx::GraphProto& gra
 
 /// The user's sizes of the first input, if some of its sizes are dynamic. Another input gets a size of the first input if
 /// both have a dynamic size of the same name, or if both are sequences of the same kind.
-class OpenSizes {
+class DynamicSizes {
  public:
-  explicit OpenSizes(const std::vector<std::int64_t>& given) : given_(given) {}
+  explicit DynamicSizes(const std::vector<std::int64_t>& given) : given_(given) {}
 
   /// Returns the size of dimension `i`, if there is one.
   [[nodiscard]] std::optional<std::int64_t> find(const Dimensions& dimensions, int i) const {
@@ -96,10 +96,10 @@ class OpenSizes {
 std::string example_of(const Dimensions& dimensions) {
   std::vector<std::string> sizes;
   for (int i = 1; i < dimensions.size(); ++i) {
-    sizes.push_back(!is_open(dimensions[i]) ? fmt::to_string(dimensions[i].dim_value())
-                    : dimensions.size() < 4 ? "128"
-                    : i == 1                ? "3"
-                                            : "640");
+    sizes.push_back(!is_dynamic(dimensions[i]) ? fmt::to_string(dimensions[i].dim_value())
+                    : dimensions.size() < 4    ? "128"
+                    : i == 1                   ? "3"
+                                               : "640");
   }
   return fmt::format("{}", fmt::join(sizes, "x"));
 }
@@ -116,7 +116,7 @@ void Graph::check_given(const onnx::ValueInfoProto& input, const std::vector<std
   }
   for (int i = count == dimensions.size() ? 0 : 1; i < dimensions.size(); ++i) {
     const std::int64_t size = given[static_cast<std::size_t>(i - (dimensions.size() - count))];
-    if (is_open(dimensions[i]) || dimensions[i].dim_value() == size || i == 0) continue;
+    if (is_dynamic(dimensions[i]) || dimensions[i].dim_value() == size || i == 0) continue;
     fail(fmt::format("the file fixes dimension {} of the input {} at {}, so that it cannot be {}", i, quote(input.name()),
                      dimensions[i].dim_value(), size),
          "only dynamic sizes of the file can be chosen; export the network with dynamic_axes for the others");
@@ -141,7 +141,7 @@ void Graph::read_inputs(const std::vector<std::int64_t>& given) {
   const bool stores_weights = std::any_of(stored_.begin(), stored_.end(), has_matrix);
   const std::unordered_set<std::string> weights = weights_among_inputs(file_.graph(), stored_);
   std::unordered_set<std::string> seen;
-  OpenSizes open(given);
+  DynamicSizes dynamic(given);
   for (const onnx::ValueInfoProto& input : file_.graph().input()) {
     if (!seen.insert(input.name()).second) fail(fmt::format("two inputs are named {}", quote(input.name())));
     if (stored_.contains(input.name())) continue;
@@ -152,7 +152,7 @@ void Graph::read_inputs(const std::vector<std::int64_t>& given) {
            "export the network with an example of its input, or run ONNX shape inference on it");
     }
     const Dimensions& dimensions = type.shape().dim();
-    const bool symbolic = std::any_of(dimensions.begin(), dimensions.end(), is_open);
+    const bool symbolic = std::any_of(dimensions.begin(), dimensions.end(), is_dynamic);
     std::vector<std::int64_t> shape;
     if (weights.contains(input.name()) ||
         (!stores_weights && !data_.empty() && !symbolic && !is_integral(type.elem_type()))) {
@@ -163,7 +163,7 @@ void Graph::read_inputs(const std::vector<std::int64_t>& given) {
     }
     if (data_.empty() && !given.empty()) check_given(input, given);
     for (int i = 0; i < dimensions.size(); ++i) {
-      const auto size = is_open(dimensions[i]) ? open.find(dimensions, i) : dimensions[i].dim_value();
+      const auto size = is_dynamic(dimensions[i]) ? dynamic.find(dimensions, i) : dimensions[i].dim_value();
       if (!size) {
         fail(
             fmt::format(
@@ -175,7 +175,7 @@ void Graph::read_inputs(const std::vector<std::int64_t>& given) {
       shape.push_back(*size);
     }
     check_sizes(shape, input.name(), origin_);
-    open.note(dimensions, shape);
+    dynamic.note(dimensions, shape);
     data_.push_back({.name = input.name(), .shape = std::move(shape), .integral = is_integral(type.elem_type())});
   }
   if (data_.empty()) fail("the graph has no input", "a network has an input, such as images or tokens");

@@ -55,23 +55,23 @@ std::optional<std::vector<std::int64_t>> reshaped_sizes(const onnx::NodeProto& n
   std::int64_t items = 1;
   for (const std::int64_t size : shape) items *= size;
   std::int64_t known = 1;
-  std::optional<std::size_t> open;
+  std::optional<std::size_t> inferred;
   for (std::size_t i = 0; i < wish.size(); ++i) {
     if (wish[i] == 0 && integer_attribute(node, "allowzero", 0) == 0) {
       if (i >= shape.size()) return std::nullopt;
       wish[i] = shape[i];
     }
-    if (wish[i] == -1 && !open) {
-      open = i;
+    if (wish[i] == -1 && !inferred) {
+      inferred = i;
     } else if (wish[i] < 1 || wish[i] > most_items / known) {
       return std::nullopt;
     } else {
       known *= wish[i];
     }
   }
-  if (open) {
+  if (inferred) {
     if (items % known != 0 || items < known) return std::nullopt;
-    wish[*open] = items / known;
+    wish[*inferred] = items / known;
     known = items;
   }
   if (known != items) return std::nullopt;
