@@ -142,7 +142,7 @@ void require_one_node(std::size_t count, std::string_view things, std::string_vi
 std::optional<DetectedPorts> fastest_port(const std::vector<PortRate>& ports, std::string_view from) {
   require_one_node(ports.size(), "ports", from);
   DetectedPorts found;
-  constexpr double most_gigabits = 1e5;  // assumed: a larger number is no rate of a port
+  constexpr double most_gigabits = 1e5;  // assumed: a larger number is not the rate of a port
   for (const PortRate& port : ports) {
     if (port.gigabits > most_gigabits) continue;
     if (port.gigabits > found.gigabits) found = {0, port.gigabits, fmt::format("{}, {}", from, port.text)};

@@ -17,8 +17,8 @@ struct TieGroup {
   [[nodiscard]] bool is_tie() const { return last > first; }
 };
 
-/// Divides `rows` rows into groups. A row joins the group of the row before it if `ties(first, row)` says that it ties with
-/// the first row of that group. `breaks(row)`: whether a group has to end before this row.
+/// Divides `rows` rows into groups. A row joins the group of the row before if `ties(first, row)` is true for the first row
+/// of that group. `breaks(row)`: whether a group has to end before this row.
 [[nodiscard]] std::vector<TieGroup> tie_groups(std::size_t rows,
                                                const std::function<bool(std::size_t first, std::size_t row)>& ties,
                                                const std::function<bool(std::size_t row)>& breaks);

@@ -284,14 +284,15 @@ bool is_equal(std::string_view a, std::string_view b) {
   return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), may_be_equal);
 }
 
-/// Whether a word says that its program trains: `train`, `pretraining`, `finetune`, but not `pretrained`.
+/// Whether a word in a program's name means that the program trains: `train`, `pretraining`, `finetune`, but not
+/// `pretrained`.
 bool is_training_word(std::string_view word) {
   const bool trains = word.find("train") != std::string_view::npos || word.find("tun") != std::string_view::npos;
   return trains && !word.ends_with("ed");
 }
 
-/// Whether the first or the last word of a program's name says that it trains: `train_eval_gpt.py`, `filter_train.py`.
-/// Words between others are mostly about data, as in `prepare_train_data.py`.
+/// Whether the first or the last word of a program's name means that the program trains: `train_eval_gpt.py`,
+/// `filter_train.py`. Words between others are mostly about data, as in `prepare_train_data.py`.
 bool is_named_as_training(std::string_view name) {
   for (const std::string_view ending : {".py", ".sh"}) {
     if (name.ends_with(ending)) name.remove_suffix(ending.size());

@@ -85,7 +85,7 @@ LaunchedRank this_rank(const Environment& environment) {
   const auto launched = [&](const Launcher& launcher) {
     return environment(launcher.rank) != nullptr && environment(launcher.ranks) != nullptr;
   };
-  // Processes of torchrun use the variables of torchrun, whatever launched torchrun itself.
+  // Processes of torchrun use the variables of torchrun, even if another launcher started torchrun.
   if (environment("TORCHELASTIC_RUN_ID") != nullptr && launched(launchers[torchrun])) {
     return rank_by(launchers[torchrun], environment);
   }

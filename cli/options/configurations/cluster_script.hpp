@@ -60,7 +60,7 @@ class ClusterScript {
   std::set<std::string> seen_;  ///< the commands, which several containers may share
 };
 
-/// The text of a value; empty if the value is no text.
+/// The text of a value; empty if the value is not a text.
 [[nodiscard]] std::string scalar_text(const ExpandedNode& value);
 /// A word as a shell reads it. Kubernetes replaces `$(NAME)` by the variable of the container.
 [[nodiscard]] std::string shell_word(std::string_view text, const std::set<std::string>& names);

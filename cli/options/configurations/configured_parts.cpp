@@ -134,7 +134,7 @@ std::string frozen_of(const Configuration& read, const std::string& name, std::v
         warnings.push_back(fmt::format("{}: adapters of the module {}, which this file freezes, are predicted as well",
                                        place_of(read, each.field), quote(part)));
     }
-    // Tools freeze the vision model by default, also of models that have none.
+    // Tools freeze the vision model by default, even if a model has no vision model.
     const bool is_default = each.field == ConfigField::frozen_vision || each.field == ConfigField::frozen_projector;
     if (is_asked && !is_part && !is_default)
       warnings.push_back(

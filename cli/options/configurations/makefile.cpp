@@ -40,7 +40,7 @@ struct Assignment {
   bool is_default = false;  ///< whether the environment takes precedence
 };
 
-/// Reads an assignment; its name is empty if the line is none.
+/// Reads an assignment. The name is empty if the line is not an assignment.
 Assignment assignment_in(std::string_view line) {
   if (line.starts_with('\t')) return {};
   line = trimmed_line(line);

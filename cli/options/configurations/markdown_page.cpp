@@ -45,7 +45,7 @@ bool is_page(std::string_view language) {
 
 /// A line of at least three ` or ~, and a word after them.
 struct Fence {
-  std::string_view mark;  ///< empty if the line is none
+  std::string_view mark;  ///< empty if the line is not a fence
   std::string_view language;
 
   /// Whether this line ends the block that `opening` begins [CommonMark 0.31, "Fenced code blocks"].
@@ -60,7 +60,7 @@ Fence fence_in(std::string_view line) {
   if (inner.empty() || (inner.front() != '`' && inner.front() != '~')) return {};
   const std::size_t end = std::min(inner.find_first_not_of(inner.front()), inner.size());
   const std::string_view language = without_margins(inner.substr(end));
-  // Code inside a line of text is no fence.
+  // Code inside a line of text is not a fence.
   if (end < least || (inner.front() == '`' && language.find('`') != std::string_view::npos)) return {};
   return {inner.substr(0, end), language};
 }

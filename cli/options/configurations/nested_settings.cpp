@@ -137,8 +137,8 @@ std::string without_comments(std::string text) {
 }
 
 /// Returns the arguments of a configuration of DeepSpeed with comments, or with commas before closing brackets; empty if the
-/// text is none. DeepSpeed reads Hjson, which has both [deepspeedai/DeepSpeed, deepspeed/runtime/config.py;
-/// hjson.github.io].
+/// text is not such a configuration. DeepSpeed reads Hjson, which has both [deepspeedai/DeepSpeed,
+/// deepspeed/runtime/config.py; hjson.github.io].
 std::optional<ConfigEntries> hjson_settings(const std::string& text, const std::string& origin) {
   if (text.find("\"zero_optimization\"") == std::string::npos && text.find("\"train_batch_size\"") == std::string::npos &&
       text.find("\"train_micro_batch_size_per_gpu\"") == std::string::npos)

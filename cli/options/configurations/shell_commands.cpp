@@ -351,7 +351,7 @@ bool ShellReader::perform_inner_shell(const Simple& simple, ScriptRun run) {
          (!words[i - 1].text.starts_with('-') || document_named(words[i].text) != nullptr ||
           (inputs_.load && inputs_.load(words[i].text))));
     if (is_script && !(i > 0 && words[i].text.starts_with('-'))) {
-      // A script that is not at hand may start the command after it: srun launch.sh python train.py …
+      // A script that is not available may start the command after it: srun launch.sh python train.py …
       const auto behind = words.begin() + static_cast<std::ptrdiff_t>(i) + 1;
       const bool wraps = std::any_of(behind, words.end(), [](const PlacedText& word) { return word.text.ends_with(".py"); });
       if (wraps && document_named(words[i].text) == nullptr && !(inputs_.load && inputs_.load(words[i].text))) return false;

@@ -63,7 +63,7 @@ class ShellWords {
   [[nodiscard]] bool stands(std::string_view word) const { return text_.substr(at_).starts_with(word); }
   [[nodiscard]] std::size_t at() const { return at_; }
   void go_to(std::size_t at) { at_ = at; }
-  /// Goes to the beginning of a command, whatever was being read.
+  /// Goes to the beginning of a command, outside of quotes.
   void restart(std::size_t at) {
     at_ = at;
     in_quotes_ = has_empty_list_ = false;

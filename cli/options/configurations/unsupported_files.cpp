@@ -73,7 +73,7 @@ void refuse_unparsed(const std::string& text, const std::string& path) {
   // Jobs of Kubernetes, and of SkyPilot [skypilot-org/skypilot, sky/utils/schemas.py].
   const bool is_task = says("resources:") && says("accelerators:") && says("run:");
   if (!is_task && !(says("apiVersion:") && says("kind:"))) return;
-  // The error in the YAML of one document; several documents are no error in such a file.
+  // The error in the YAML of one document. Several documents in such a file are not an error.
   if (!says("\n---")) static_cast<void>(YamlNode::parse(text, path));
   throw Error(fmt::format("{}: this is a configuration of a cluster's job, which is not read", visible(path)),
               "pass the script or the configuration that the job starts");

@@ -15,7 +15,7 @@ namespace ddl {
 void refuse_foreign(const ConfiguredText& text, const std::string& path);
 /// Throws Error if the file is a program in Python or an ONNX file.
 void refuse_program(const std::string& path);
-/// Throws Error if a text that is no YAML of one document is a template, or describes jobs of a cluster.
+/// Throws Error if a text that is not a single YAML document is a template, or describes jobs of a cluster.
 void refuse_unparsed(const std::string& text, const std::string& path);
 /// Refuses the tool's default sizes of the model if the missing file `named` may set other sizes. `named` is not the file of
 /// the defaults.

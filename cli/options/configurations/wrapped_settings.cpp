@@ -342,7 +342,7 @@ void join_hydra_name(ConfigEntries& settings, const std::string& path) {
 }
 
 /// Adds the arguments of a section that is written as JSON, such as `--fsdp_config '{"fsdp_version": 2}'`. Returns false if
-/// the text is no JSON.
+/// the text is not JSON.
 bool add_written_section(ConfigEntries& all, const ConfigEntry& section) {
   ConfigEntries parts;
   try {

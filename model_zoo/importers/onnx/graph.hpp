@@ -24,7 +24,7 @@ struct StoredTensor {
 /// An input of the graph that is data, such as images or tokens.
 struct DataInput {
   std::string name;
-  std::vector<std::int64_t> shape;  ///< the first size is 1, for one sample, if the file has no number for it
+  std::vector<std::int64_t> shape;  ///< a first size without a number in the file is 1, for one sample
   bool integral = false;
 };
 
