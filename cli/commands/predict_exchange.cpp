@@ -186,7 +186,7 @@ Report predict_exchanges(const ExchangeRequest& asked) {
   auto predicted = std::make_shared<std::vector<PredictedExchange>>();
   for (const Collective operation : operations) {
     for (const int count : ranks) {
-      // Fewer ranks than a node holds are on one node.
+      // If a node has room for all ranks, they are on one node.
       const int on_node = std::min(count, static_cast<int>(asked.ranks_per_node.value_or(devices)));
       if (count % on_node != 0) {
         const int whole = count / on_node * on_node;

@@ -31,7 +31,7 @@ void add_intervals(std::vector<Estimate>& estimates, const Study& study, const E
 /// Returns the time that a step does not exceed with probability `chance`, which is above 0 and below 1. Without an
 /// interval: the predicted time.
 [[nodiscard]] Seconds time_within(const Estimate& estimate, double chance);
-/// Whether a limit holds at the upper end of the interval.
+/// Whether a limit that is met with probability `chance` is also met at the upper end of the interval.
 [[nodiscard]] bool is_sure(double chance);
 [[nodiscard]] bool is_likely(double chance);
 

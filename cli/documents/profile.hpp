@@ -27,7 +27,7 @@ struct ProfileResult {
 };
 
 /// Returns the report of `profile`: counts, refused problems, steadiness of the device, sum check, and the cost of splits.
-/// The exit status of the report tells whether problems are left to measure.
+/// The exit status of the report shows whether problems are left to measure.
 [[nodiscard]] Report profile_report(const std::shared_ptr<const ProfileResult>& result);
 
 }  // namespace ddl

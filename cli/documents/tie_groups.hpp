@@ -42,7 +42,7 @@ struct RankedRows {
 [[nodiscard]] RankedRows ranked_rows(const std::vector<Estimate>& ranked, Objective objective, bool allow_risk,
                                      const std::optional<double>& chance = {});
 
-/// Returns a number for each row, counted from 1, after a bracket that joins the rows of a tie: `┌  1`, `│  2`, `└ 10`. The
+/// Returns a number for each row, counted from 1, after a bracket around the rows of a tie: `┌ 1`, `│ 2`, `└ 10`. The
 /// recommended row is marked with a star if it is not the first: `│ ★3`.
 [[nodiscard]] std::vector<std::string> row_numbers(const RankedRows& rows);
 /// Says which rows tie: `tied groups: 1 to 8, 9 to 10; …`; empty if none does.

@@ -38,7 +38,7 @@ std::string order_word(const Plan& plan) {
   for (const Axis axis : all_axes) {
     if ((axes & family_bit(axis)) != 0) usual.push_back(axis);
   }
-  // The shortest beginning is taken, after which the other degrees follow in their default order.
+  // Writes the shortest beginning after which the other degrees are in their default order.
   std::string text;
   for (std::size_t i = 0; i <= placed.size(); ++i) {
     std::vector<Axis> rest = usual;

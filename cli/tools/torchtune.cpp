@@ -19,7 +19,7 @@ constexpr auto optimizers =
 constexpr auto losses = argument_words("torchtune.modules.loss.LinearCrossEntropyLoss=linear",
                                        "torchtune.modules.loss.*=", "torch.nn.CrossEntropyLoss=");
 constexpr auto perceptrons = argument_words("true=mlp", "false=");
-// Names of builders tell whether frozen weights are quantized. The scales are quantized, too
+// Names of builders show whether frozen weights are quantized. The scales are quantized, too
 // [torchtune/modules/low_precision].
 constexpr auto quantized = argument_words("*.qlora_*=nf4-double", "*=");
 

@@ -135,7 +135,7 @@ bool ShellReader::follow_loop(std::string_view header, std::span<const std::stri
   const auto end = [&](bool is_followed) {
     const std::size_t work = state_.looped + state_.work() - start;
     if (is_followed) {
-      // The turns count as the work of loops alone.
+      // The turns count only as the work of loops.
       state_.expanded = before.expanded;
       state_.inner_bytes = before.inner_bytes;
       state_.commands = before.commands;

@@ -10,7 +10,7 @@ namespace ddl::onnx_import {
 
 namespace {
 
-/// Returns the branch that is taken; null if the condition depends on the data.
+/// Returns the branch that runs; null if the condition depends on the data.
 const onnx::GraphProto* branch_of(const Translation& translation, const onnx::NodeProto& node) {
   const Value* const condition = translation.find_input(node, 0);
   if (condition == nullptr || !condition->numbers || condition->numbers->count() != 1) return nullptr;

@@ -42,7 +42,7 @@ std::optional<View> joined_slices(const std::vector<View>& parts, std::size_t ax
   return expected;
 }
 
-/// Handles a node that puts trained tokens before, after or between the tokens of a sequence. Returns false for any other
+/// Handles a node that inserts trained tokens before, after or between the tokens of a sequence. Returns false for any other
 /// node.
 bool add_class_tokens(Translation& translation, const onnx::NodeProto& node) {
   std::vector<View> parts;

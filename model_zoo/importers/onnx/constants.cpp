@@ -368,7 +368,7 @@ std::optional<Value> folded(const Translation& translation, const onnx::NodeProt
 }
 
 /// Returns the shape of a reduction's result; empty for other operators, and for unknown axes. Old versions of the library
-/// do not know axes that are an input.
+/// do not support axes as an input.
 std::optional<std::vector<std::int64_t>> reduced_shape(const Translation& translation, const onnx::NodeProto& node) {
   if (!node.op_type().starts_with("Reduce")) return std::nullopt;
   const Value* const data = translation.find_input(node, 0);

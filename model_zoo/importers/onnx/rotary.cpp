@@ -1,4 +1,4 @@
-// Rotary positions, which turn pairs of the channels of queries and keys. A view of the unrotated elements represents the
+// Rotary positions, which rotate pairs of the channels of queries and keys. A view of the unrotated elements represents the
 // result. A layer rotary_embedding is added before the attention that reads this view.
 
 #include "model_zoo/importers/onnx/rotary.hpp"
