@@ -57,7 +57,7 @@ enum class ConfigField {
   dense_layers,    ///< number of first blocks without experts
   shared_width,    ///< width of the MLP of a mixture that all tokens share
   shared_experts,  ///< width of the MLP that all tokens share, in experts
-  shared_gate,     ///< yes or no: the result of the shared MLP is multiplied by a factor for each token
+  shared_gate,     ///< yes or no: one factor for each token weighs its result
   scores,          ///< scores of the router: softmax or sigmoid
   expert_groups,
   active_groups,

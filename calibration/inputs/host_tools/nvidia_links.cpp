@@ -57,7 +57,7 @@ std::optional<DetectedLinks> links_in(std::string_view topology, std::string_vie
   if (linked == 0) return found;
   // Behind NVSwitch, each pair shows all links of a GPU. No GPU has more than 18 links.
   constexpr int most_links = 18;
-  constexpr double most_gigabytes = 1e4;  // per second, assumed: a larger number is not the rate of a link
+  constexpr double most_gigabytes = 1e4;  // assumed: a larger number is not the rate of a link
   const int sum = *std::max_element(sums.begin(), sums.end());
   found.links = sum <= most_links ? sum : widest;
   for (const std::string_view line : tool_parts(rates, '\n')) {
