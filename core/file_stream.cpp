@@ -23,7 +23,7 @@ std::string hint_for(int reason) {
     case ENOENT:
     case ENOTDIR:
     case ENAMETOOLONG:
-      return "check its spelling; a path is relative to the current folder, or starts with /";
+      return "check the spelling; a path is relative to the current folder, or starts with /";
     case EISDIR:
       return "name a file in this folder";
     case EACCES:
@@ -96,9 +96,9 @@ bool FileStream::wait(int milliseconds) const {
 }
 
 void FileStream::refuse_longer() const {
-  throw Error(fmt::format("cannot read {}: it is longer than {:.4g} MiB", quote_path(path_),
+  throw Error(fmt::format("cannot read {}: the file is longer than {:.4g} MiB", quote_path(path_),
                           static_cast<double>(max_bytes_) / 0x1p20),
-              "check that it is the right file, or take a part of it");
+              "check the name of the file, or use a part of the file");
 }
 
 }  // namespace ddl

@@ -44,7 +44,7 @@ class BitSource {
     return value;
   }
   std::uint32_t bit() {
-    if (at_ >= bytes_.size()) throw GzipProblem{"it ends early"};
+    if (at_ >= bytes_.size()) throw GzipProblem{"the file ends early"};
     const std::uint32_t value = (static_cast<std::uint32_t>(static_cast<std::uint8_t>(bytes_[at_])) >> used_) & 1U;
     if (++used_ == 8) {
       used_ = 0;
@@ -58,7 +58,7 @@ class BitSource {
       used_ = 0;
       ++at_;
     }
-    if (count > bytes_.size() - std::min(at_, bytes_.size())) throw GzipProblem{"it ends early"};
+    if (count > bytes_.size() - std::min(at_, bytes_.size())) throw GzipProblem{"the file ends early"};
     const std::string_view found = bytes_.substr(at_, count);
     at_ += count;
     return found;
@@ -107,7 +107,7 @@ class HuffmanCode {
       first = (first + count) << 1;
       code <<= 1;
     }
-    throw GzipProblem{"it has an invalid code"};
+    throw GzipProblem{"a code is invalid"};
   }
 
  private:
@@ -134,7 +134,7 @@ class Inflater {
           dynamic();
           break;
         default:
-          throw GzipProblem{"it has a block of unknown kind"};
+          throw GzipProblem{"a block has an unknown type"};
       }
     }
   }
@@ -174,7 +174,7 @@ class Inflater {
       if (symbol < 16) {
         repeated = static_cast<std::uint8_t>(symbol);
       } else if (symbol == 16) {
-        if (lengths.empty()) throw GzipProblem{"it repeats a length that it does not have"};
+        if (lengths.empty()) throw GzipProblem{"a repeated code length has no predecessor"};
         repeated = lengths.back();
         times = 3 + source_.bits(2);
       } else {
@@ -182,7 +182,7 @@ class Inflater {
       }
       lengths.insert(lengths.end(), times, repeated);
     }
-    if (lengths.size() > literals + distances) throw GzipProblem{"it has too many lengths"};
+    if (lengths.size() > literals + distances) throw GzipProblem{"there are too many code lengths"};
     const std::span all(lengths);
     block(HuffmanCode(all.first(literals)), HuffmanCode(all.subspan(literals)));
   }
@@ -203,12 +203,12 @@ class Inflater {
         into_ += static_cast<char>(symbol);
         continue;
       }
-      if (symbol - 257 >= length_base.size()) throw GzipProblem{"it has an invalid length"};
+      if (symbol - 257 >= length_base.size()) throw GzipProblem{"a match length is invalid"};
       const std::size_t length = length_base[symbol - 257] + source_.bits(length_bits[symbol - 257]);
       const unsigned far = distances.next(source_);
-      if (far >= distance_base.size()) throw GzipProblem{"it has an invalid distance"};
+      if (far >= distance_base.size()) throw GzipProblem{"a match distance is invalid"};
       const std::size_t distance = distance_base[far] + source_.bits(far < 2 ? 0 : static_cast<int>(far / 2) - 1);
-      if (distance > into_.size() - begin_) throw GzipProblem{"it refers to text before its beginning"};
+      if (distance > into_.size() - begin_) throw GzipProblem{"a match begins before the text"};
       room_for(length);
       for (std::size_t i = 0; i < length; ++i) into_ += into_[into_.size() - distance];
     }
@@ -222,7 +222,7 @@ class Inflater {
 /// Skips the header of a member (RFC 1952, section 2.3).
 void skip_header(BitSource& source) {
   const std::string_view head = source.bytes(10);
-  if (!is_gzip(head) || head[2] != 8) throw GzipProblem{"its header is not that of gzip"};
+  if (!is_gzip(head) || head[2] != 8) throw GzipProblem{"the header is not that of gzip"};
   const auto flags = static_cast<std::uint8_t>(head[3]);
   constexpr std::uint8_t has_checksum = 2, has_extra = 4, has_name = 8, has_comment = 16;
   if ((flags & has_extra) != 0) static_cast<void>(source.bytes(little_endian(source.bytes(2))));
@@ -249,15 +249,15 @@ std::string gunzip(std::string_view bytes, std::size_t most_bytes, const std::st
       const std::string_view member = std::string_view(text).substr(begin);
       if (little_endian(tail.substr(0, 4)) != checksum_of(member) ||
           little_endian(tail.substr(4)) != static_cast<std::uint32_t>(member.size())) {
-        throw GzipProblem{"its checksum is wrong"};
+        throw GzipProblem{"the checksum is wrong"};
       }
     } while (!source.ended());
   } catch (const GzipProblem& problem) {
     if (problem.text == nullptr) {
       throw Error(fmt::format("{}: the decompressed file is longer than {} MiB", path, most_bytes >> 20U),
-                  "give a shorter one");
+                  "use a shorter file");
     }
-    throw Error(fmt::format("{}: this gzip file is damaged: {}", path, problem.text), "copy it again");
+    throw Error(fmt::format("{}: this gzip file is damaged: {}", path, problem.text), "copy the file again");
   }
   return text;
 }

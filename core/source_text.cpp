@@ -203,7 +203,7 @@ SourceText::SourceText(std::string text, std::string origin) : text_(std::move(t
     line_starts_.push_back(at + 1);
   if (const auto bad = find_non_text(text_)) {
     throw error(*bad, fmt::format("not a text file: byte 0x{:02X} does not occur in UTF-8 text", byte_at(text_, *bad)),
-                "save it as UTF-8 text");
+                "save the file as UTF-8 text");
   }
 }
 

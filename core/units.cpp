@@ -146,7 +146,7 @@ UnitProblem unknown_unit(std::string_view text, std::string_view written, const 
   }
   const std::string first_word = unit.substr(0, unit.find_first_of(" \t"));
   if (first_word != unit && find_unit(wanted, first_word) != nullptr) {
-    return {fmt::format("{} has text after its unit", quote(text)), fmt::format("end it after '{}'", first_word)};
+    return {fmt::format("{} has text after its unit", quote(text)), fmt::format("remove the text after '{}'", first_word)};
   }
   std::vector<std::string_view> names;
   for (const Unit& known : wanted.units) names.push_back(known.name);

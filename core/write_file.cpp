@@ -29,10 +29,10 @@ namespace {
               : reason == EACCES       ? "write to a folder of your own"
               : reason == ENOSPC       ? "free space, or write to another disk"
               : reason == ENAMETOOLONG ? "use a shorter name"
-              : reason == ENOTDIR      ? "a part of its path is a file: use another folder"
+              : reason == ENOTDIR      ? "a part of the path is a file: use another folder"
               : reason != ENOENT       ? ""
-              : has_folder             ? "its folder is not writable: use another"
-                                       : "create its folder first");
+              : has_folder             ? "the folder is not writable: use another folder"
+                                       : "create the folder first");
 }
 
 /// Returns 0, or the reason (errno) why not everything was written.

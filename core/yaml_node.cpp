@@ -361,7 +361,7 @@ class YamlNode::Builder : public YAML::EventHandler {
 
 YamlNode YamlNode::parse(std::string text, std::string origin) {
   if (text.size() > max_bytes) {
-    throw Error(fmt::format("{}: longer than {} MiB", origin, max_bytes >> 20U), "check that it is the right file");
+    throw Error(fmt::format("{}: longer than {} MiB", origin, max_bytes >> 20U), "check the name of the file");
   }
   auto document = std::make_shared<Document>(Document{.source = SourceText(std::move(text), std::move(origin)), .root = {}});
   document->root = Builder::tree_of(document->source);
@@ -509,7 +509,7 @@ std::string YamlNode::text() const {
 std::string YamlNode::name() const {
   std::string name = text();
   if (name.size() > max_name) fail(fmt::format("a name of more than {} characters", max_name));
-  if (name.find('\n') != std::string::npos) fail("a name of more than one line", "write it on the line of its key");
+  if (name.find('\n') != std::string::npos) fail("a name of more than one line", "write the name on the line of its key");
   return name;
 }
 
@@ -523,7 +523,7 @@ bool YamlNode::boolean() const {
   const std::string& written = unquoted("yes or no");
   if (written == "yes" || written == "true") return true;
   if (written == "no" || written == "false") return false;
-  fail(fmt::format("{} is neither yes nor no", quote(written)), "write yes, no, true or false");
+  fail(fmt::format("{} is neither yes nor no", quote(written)), "use yes, no, true or false");
 }
 
 std::int64_t YamlNode::integer(std::int64_t low, std::int64_t high) const {
@@ -531,7 +531,7 @@ std::int64_t YamlNode::integer(std::int64_t low, std::int64_t high) const {
   std::int64_t value = 0;
   const auto [end, problem] = std::from_chars(written.data(), written.data() + written.size(), value);
   if (end != written.data() + written.size() || problem == std::errc::invalid_argument) {
-    fail(fmt::format("{} is not a whole number", quote(written)), "write it in digits, without unit, point or separators");
+    fail(fmt::format("{} is not a whole number", quote(written)), "use only digits, without unit, point or separators");
   }
   // A number that does not fit into 64 bits is outside of every range.
   const bool beyond = problem == std::errc::result_out_of_range;
@@ -546,7 +546,7 @@ double YamlNode::number(double low, double high) const {
   double value = 0.0;
   const auto [end, problem] = std::from_chars(written.data(), written.data() + written.size(), value);
   if (end != written.data() + written.size() || problem == std::errc::invalid_argument) {
-    fail(fmt::format("{} is not a number", quote(written)), "write a decimal number without unit or separators");
+    fail(fmt::format("{} is not a number", quote(written)), "use a decimal number without unit or separators");
   }
   if (problem == std::errc::result_out_of_range) fail(fmt::format("{} is out of range", quote(written)));
   if (!std::isfinite(value)) fail(fmt::format("{} is not a finite number", quote(written)));
@@ -563,7 +563,7 @@ Q YamlNode::quantity(const Plausible<Q>& range, bool allow_zero) const {
   if (!value) fail(problem.message, problem.hint);
   if (!allow_zero && value->value() == 0.0) {
     fail(fmt::format("{} must be greater than zero", quote(element_->text)),
-         "write a larger value; an optional key may be left out");
+         "use a larger value; an optional key may be left out");
   }
   return *value;
 }

@@ -65,7 +65,7 @@ class SheetDrafter {
     if (!sheet_.links && sheet_.per_node.value_or(8) > 1) missing.emplace_back("--links 300GB/s");
     if (!missing.empty())
       throw Error("the sheet of the GPU is incomplete",
-                  fmt::format("add {}; or give a known GPU with --gpu", fmt::join(missing, " ")));
+                  fmt::format("add {}; or name a known GPU with --gpu", fmt::join(missing, " ")));
   }
 
   [[nodiscard]] std::string description() const {
@@ -197,14 +197,14 @@ class SheetDrafter {
     if (!sheet_.nodes) findings_.push_back(fmt::format("Nodes: {}, assumed.", nodes));
     const SourcedNumber units = {{},
                                  std::to_string(sheet_.nodes.value_or(nodes)),
-                                 sheet_.nodes ? given : "assumed: so many nodes",
+                                 sheet_.nodes ? given : "assumed number of nodes",
                                  sheet_.nodes ? "given" : "default-nodes"};
     if (has_network) return changed_network(levels[1].name, units);
     std::string lines = "  - name: cluster\n";
     const std::string_view indent = "    ";
     add(lines, indent, "units", units);
     add(lines, indent, "fabric",
-        by_default("Fabric", {}, "ethernet", "RoCE, EFA or Slingshot; replace it by infiniband where that is so",
+        by_default("Fabric", {}, "ethernet", "RoCE, EFA or Slingshot; replace ethernet by infiniband for InfiniBand",
                    "default-fabric"));
     add(lines, indent, "bandwidth", of_user({}, print_quantity(*sheet_.network)));
     add(lines, indent, "attainable",

@@ -136,13 +136,13 @@ void require_one_node(std::size_t count, std::string_view things, std::string_vi
   constexpr std::size_t most_of_node = 1024;  // assumed
   if (count > most_of_node)
     throw Error(fmt::format("{} lists more than 1,024 {}, which is more than a node has", tool, things),
-                "give the output of one node");
+                "use the output of one node");
 }
 
 std::optional<DetectedPorts> fastest_port(const std::vector<PortRate>& ports, std::string_view from) {
   require_one_node(ports.size(), "ports", from);
   DetectedPorts found;
-  constexpr double most_gigabits = 1e5;  // assumed: a larger number is no rate of a port
+  constexpr double most_gigabits = 1e5;  // assumed: a larger number is not the rate of a port
   for (const PortRate& port : ports) {
     if (port.gigabits > most_gigabits) continue;
     if (port.gigabits > found.gigabits) found = {0, port.gigabits, fmt::format("{}, {}", from, port.text)};

@@ -309,11 +309,12 @@ std::string sheet_command(const std::string& name) {
   if (meant && edit_distance(lower_case(name), lower_case(*meant)) <= 1)
     throw Error(problem, fmt::format("did you mean {}? A file of your own ends in '.yaml'", quote(*meant)));
   if (const std::string reason = reason_of_absence(name); !reason.empty())
-    throw Error(problem, fmt::format("{}; a file from its data sheet: {}", reason, sheet_command(name)));
+    throw Error(problem, fmt::format("{}; a file from the GPU's datasheet: {}", reason, sheet_command(name)));
   if (const auto other = without_memory(name); other && !other->is_equal && other_sizes(name).empty()) {
-    throw Error(problem,
-                fmt::format("{} has {} of memory; a file that extends it can give another memory (docs/machines.md)",
-                            quote(std::string(other->file->name)), humanize(other->memory)));
+    throw Error(
+        problem,
+        fmt::format("{} has {} of memory; a file that extends this machine can set another memory (docs/machines.md)",
+                    quote(std::string(other->file->name)), humanize(other->memory)));
   }
   if (std::vector<std::string> alike = names_beginning(name); !alike.empty()) {
     const bool is_long = alike.size() > most_beginning;

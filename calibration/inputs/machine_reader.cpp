@@ -155,7 +155,7 @@ class SheetReader {
     if (const auto count = node.find_next_to("name", "devices_per_card"))
       device.devices_per_card = static_cast<int>(count->node.integer(1, most_per_card));
     if (const auto value = optional_number(node, "compute_capability", "device")) {
-      if (device.is_processor) value->fail("a processor has no compute capability", "leave it out");
+      if (device.is_processor) value->fail("a processor has no compute capability", "leave the key out");
       device.compute_capability = value->number(1, 1000);
     }
     if (const auto value = optional_number(node, "multiprocessors", "device")) {
@@ -276,7 +276,7 @@ class SheetReader {
     if (const auto value = optional_number(section, "attainable", prefix)) level.bandwidth *= fraction(*value);
     level.rails = read_rails(part, level, prefix);
     if (const auto peers = node.find("peers")) {
-      if (!inner.empty()) peers->fail("only links inside a node lead to single units", "remove this key");
+      if (!inner.empty()) peers->fail("only links inside a node connect single units", "remove this key");
       level.peers = number({*peers, part.citations}, prefix + ".peers").number(1, largest_ratio);
     }
     return level;
@@ -404,7 +404,7 @@ class SheetReader {
       if (written.empty()) extents.fail("no extents", "write [4, 4, 8]: nodes along each side");
       if (product != nodes)
         extents.fail(fmt::format("{} nodes, but the level has {}", written, nodes),
-                     "their product must be the number of nodes");
+                     "the product of the sides must be the number of nodes");
       sheet_.numbers.push_back({"topology.extents", written, sourced.source, sourced.key});
       shape.link_bandwidth = links("link_bandwidth");
     } else if (shape.kind == Kind::distributed_loop || shape.kind == Kind::optical_circuits) {
@@ -544,7 +544,7 @@ class SheetReader {
       value.fail(fmt::format("{} is too small: at least {:g} an hour", quote(value.text()), 1 / largest_price));
     if (!price)
       value.fail(fmt::format("{} is not a price per device and hour", quote(value.text())),
-                 "write it as '2.5 USD/h', or for a node as '20 USD/node-h'");
+                 "write the price as '2.5 USD/h', or for a node as '20 USD/node-h'");
     Machine& machine = sheet_.machine;
     machine.price_per_gpu_hour = price->of_node ? price->per_hour / machine.devices_per_node() : price->per_hour;
     machine.rents_nodes = price->of_node;

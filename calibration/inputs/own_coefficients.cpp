@@ -40,7 +40,7 @@ void check_own_coefficients(const YamlNode& machine_root) {
   }
   if (!is_regular(machine_root.origin())) {
     named->fail("a path is relative to the folder of the machine file, but this machine has no file",
-                "leave it out, and use --coefficients");
+                "leave the key out, and use --coefficients");
   }
 }
 

@@ -62,7 +62,7 @@ void parse_degrees(std::string_view text, Plan& plan, std::string_view option) {
     const Axis axis = axis_named(part.substr(0, equals));
     plan.zero_stage = std::max(plan.zero_stage, zero_stage_in(part.substr(0, equals)).value_or(0));
     if ((seen & family_bit(axis)) != 0)
-      throw Error(fmt::format("'{}' is given twice in {}", to_string(axis), quote(text)), "give it once");
+      throw Error(fmt::format("'{}' is given twice in {}", to_string(axis), quote(text)), "keep only one of them");
     seen |= family_bit(axis);
     const std::string_view value = part.substr(equals + 1);
     if (axis != Axis::spatial) {
@@ -87,8 +87,7 @@ void parse_layouts(std::string_view text, Plan& plan, std::string_view option) {
     if (const std::optional<TableSegment> tables = parse_table_segment(parts[i])) {
       const int earlier = plan.table_segments.empty() ? 0 : plan.table_segments.back().first;
       if (tables->first <= earlier)
-        throw Error(fmt::format("the tables in {} are not in their order", quote(text)),
-                    "write for example data=8 t1:dp t9:cw");
+        throw Error(fmt::format("the tables in {} are not in order", quote(text)), "write for example data=8 t1:dp t9:cw");
       plan.table_segments.push_back(*tables);
       continue;
     }
@@ -114,7 +113,7 @@ void parse_layouts(std::string_view text, Plan& plan, std::string_view option) {
     parse_degrees(parts[i].substr(colon + 1), own, option);
     segment.mesh = own.mesh;
     if (own.zero_stage > 0)
-      throw Error(fmt::format("{} in {} names a ZeRO stage", quote(parts[i]), quote(text)), "write data in its place");
+      throw Error(fmt::format("{} in {} names a ZeRO stage", quote(parts[i]), quote(text)), "use data instead");
     if (own.mesh.devices() != plan.mesh.devices()) {
       throw Error(fmt::format("{} has {} devices at its first layers, but {} from layer {} on", quote(text),
                               plan.mesh.devices(), own.mesh.devices(), segment.first),
@@ -135,7 +134,8 @@ Placement parse_placement(std::string_view text) {
   for (const std::string_view name : split(text, ',')) {
     const Axis axis = axis_named(name);
     if (taken(axis))
-      throw Error(fmt::format("'{}' is given twice in the placement {}", to_string(axis), quote(text)), "give it once");
+      throw Error(fmt::format("'{}' is given twice in the placement {}", to_string(axis), quote(text)),
+                  "keep only one of them");
     placement[count++] = axis;
   }
   for (const Axis axis : all_axes) {

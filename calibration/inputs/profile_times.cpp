@@ -35,10 +35,10 @@ FoundProfile load_named(const std::string& path, bool any_device, const Machine&
   FoundProfile found{path, load_profile(path)};
   const std::string& device = found.profile.head.device;
   if (!any_device && !is_device(machine.device, device)) {
-    throw Error(
-        fmt::format("the profile {} was measured on {}, and the device of {} is {}", quote_path(path), quote(device),
-                    machine.name, quote(machine.device.name)),
-        "use it anyway with --any-device; 'profile_names' of the device in a machine file lists the names used by drivers");
+    throw Error(fmt::format("the profile {} was measured on {}, and the device of {} is {}", quote_path(path), quote(device),
+                            machine.name, quote(machine.device.name)),
+                "use the profile anyway with --any-device; 'profile_names' of the device in a machine file lists the names "
+                "used by drivers");
   }
   return found;
 }
@@ -301,7 +301,8 @@ std::vector<std::string> unused_profiles_text(const FoundProfiles& found, const 
             ? fmt::format(", {} of it", each.threads == 1 ? "1 thread" : fmt::format("{} threads", each.threads))
             : std::string();
     texts.push_back(
-        fmt::format("{} is not used: it was measured on {}{}, but {} has {}; use it anyway with --profile FILE --any-device",
+        fmt::format("{} is not used: the profile was measured on {}{}, but {} has {}; use the profile anyway with --profile "
+                    "FILE --any-device",
                     each.path, quote(each.device), threads, machine.name, quote(machine.device.name)));
   }
   return texts;

@@ -36,8 +36,8 @@ std::optional<double> place_of(const SettingRow& row, std::string_view name) {
                           row.kind == SettingKind::whole_number ? "whole number" : "number", row.least, row.most),
               is_beyond && *value < row.least ? fmt::format("write {} {}{} or more", name, row.least, row.unit)
               : is_beyond                     ? fmt::format("write {} {}{} or less", name, row.most, row.unit)
-              : row.unit.empty()              ? fmt::format("write it in digits, as in {} {}", name, example)
-                                 : fmt::format("write it in {0}, as in {1} {2} or {1} {2}{0}", row.unit, name, example));
+              : row.unit.empty()              ? fmt::format("use digits, as in {} {}", name, example)
+                                 : fmt::format("use {0}, as in {1} {2} or {1} {2}{0}", row.unit, name, example));
 }
 
 double number_in(const SettingRow& row, const std::string& text, const std::string& name) {
@@ -127,7 +127,7 @@ double parse_setting(const SettingRow& row, const std::string& text, const std::
       throw Error(fmt::format("{}: {}", name, percentile_problem(text)), percentile_hint);
     case SettingKind::flag:
       if (text == "yes" || text == "no") return text == "yes" ? 1 : 0;
-      throw Error(fmt::format("{} is {}, which is neither yes nor no", name, quote(text)), "write yes or no");
+      throw Error(fmt::format("{} is {}, which is neither yes nor no", name, quote(text)), "use yes or no");
     case SettingKind::duration:
       return quantity_in<Seconds>({"a time", Seconds(1e-12), longest_launch_overhead}, true, text, name, "20 us");
     case SettingKind::time:

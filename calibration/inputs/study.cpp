@@ -110,7 +110,8 @@ void require_precision(Precision precision, const Device& device) {
   for (const Precision candidate : enum_values<Precision>) {
     if (device.peak_at(candidate)) known += fmt::format("{}{}", known.empty() ? "" : ", ", to_string(candidate));
   }
-  throw Error(fmt::format("the datasheet of {} has no peak for {}", device.name, to_string(precision)), "it has " + known);
+  throw Error(fmt::format("the datasheet of {} has no peak for {}", device.name, to_string(precision)),
+              "known peaks: " + known);
 }
 
 std::string unused_profile_warning(Precision precision, const std::string& profiles) {
@@ -121,7 +122,7 @@ Bytes available_memory(Bytes device_memory, const Margin& margin) {
   const Bytes kept = margin.of(device_memory);
   if (kept < device_memory) return device_memory - kept;
   throw Error(fmt::format("a margin of {} leaves nothing of {}", print_quantity(kept), print_quantity(device_memory)),
-              "make it smaller than the memory of a device");
+              "use a margin below the memory of a device");
 }
 
 namespace {
@@ -173,8 +174,9 @@ Coefficients coefficients_of(const StudySpec& spec, const Machine& machine) {
     const std::optional<OwnCoefficients> own = own_coefficients(spec.machine);
     if (!own) return wants_no_coefficients(spec.machine) ? Coefficients{} : of_like_nodes(machine);
     name = own->path;
-    way_out = fmt::format("{}; ignore them with --coefficients none",
-                          own->is_named ? "they are named in the machine file" : "they are next to the machine file");
+    way_out = fmt::format("{}; ignore them with --coefficients none", own->is_named
+                                                                          ? "the coefficients are named in the machine file"
+                                                                          : "the coefficients are next to the machine file");
   }
   Coefficients coefficients = load_coefficients(name);
   if (coefficients.machine != machine.name) {
@@ -187,7 +189,7 @@ Coefficients coefficients_of(const StudySpec& spec, const Machine& machine) {
     for (const LinkLevel& at : machine.levels) known.push_back(at.name);
     if (std::find(known.begin(), known.end(), level) != known.end()) return;
     throw Error(fmt::format("the coefficients of '{}' have the level '{}', which {} lacks", name, level, machine.name),
-                fmt::format("its levels: {}", fmt::join(known, ", ")));
+                fmt::format("known levels: {}", fmt::join(known, ", ")));
   };
   for (const MeasuredContention& measured : coefficients.contention) check_level(measured.level);
   for (const Congestion& congestion : coefficients.congestion) check_level(congestion.level);
@@ -378,14 +380,14 @@ void require_matching(const Assumptions& assumptions, Optimizer optimizer) {
   if (assumptions.precondition_every > 0 && !is_preconditioned(optimizer)) {
     throw Error(
         fmt::format("--precondition-every needs kfac, shampoo or soap, and the optimizer is {}", to_string(optimizer)),
-        "add --optimizer soap, or leave it out");
+        "add --optimizer soap, or leave --precondition-every out");
   }
   const double steps = assumptions.local_steps, parts = assumptions.local_fragments, overlap = assumptions.local_overlap;
   if (parts == 1 && overlap == 0) return;
   if (steps <= 1 || assumptions.synchronization != Synchronization::sync) {
     throw Error(
         fmt::format("{} needs --local-steps and synchronized ranks", parts > 1 ? "--local-fragments" : "--local-overlap"),
-        "add --local-steps 100, or leave it out");
+        "add --local-steps 100, or leave the option out");
   }
   if (parts > steps) {
     throw Error(fmt::format("--local-fragments {:.0f} is more than --local-steps {:.0f}", parts, steps),
@@ -445,7 +447,7 @@ Study::Study(StudySpec spec, StudyInputs inputs)
   require_power_limit(assumptions_, machine_);
   if (assumptions_.congestion_quantile && coefficients_.congestion.empty() && !coefficients_.exchanges.has_spread()) {
     throw Error(fmt::format("--congestion needs repeated network measurements of {}", machine_.name),
-                "run calibrate with several runs of each benchmark, or leave it out");
+                "run calibrate with several runs of each benchmark, or leave --congestion out");
   }
   if (!coefficients_.exchanges.empty()) {
     std::vector<std::string> notes;  // these are notes that `calibrate` has already printed
@@ -478,7 +480,7 @@ Study::Study(StudySpec spec, StudyInputs inputs)
   }
   if (measured.layout == "both" && has_layout(model_)) {
     warnings_.emplace_back(
-        "kernels of images were measured in channels-last and in channels-first, and predictions mix both: give only the "
+        "kernels of images were measured in channels-last and in channels-first, and predictions mix both: use only the "
         "profiles of one of the two layouts with --profile");
   }
   job_ = std::make_unique<Job>(Job{.facts = facts_,

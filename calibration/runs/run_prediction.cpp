@@ -43,7 +43,7 @@ std::string divide(Plan& plan, const MeasuredRun& run, const Study& study, Famil
   const int node = run.gpus_per_node.value_or(study.machine().devices_per_node());
   // In a hybrid, the first degree is across nodes and the second degree inside a node, as in the measured implementations.
   const bool hybrid = (family & (family - 1)) != 0;
-  if (hybrid && (family & family_bit(Axis::data)) == 0) return "the split between the degrees is not stated";
+  if (hybrid && (family & family_bit(Axis::data)) == 0) return "the degrees of the strategy are missing";
   if (hybrid && gpus % node != 0) return fmt::format("{} GPUs are not a multiple of the {} per node", gpus, node);
   const int inner = hybrid ? node : gpus;
   if (hybrid) plan.mesh.set(Axis::data, gpus / node);
@@ -57,7 +57,7 @@ std::string divide(Plan& plan, const MeasuredRun& run, const Study& study, Famil
       plan.mesh.set(axis, inner);
     }
   }
-  if (splits > 1) return "the split between the degrees is not stated";
+  if (splits > 1) return "the degrees of the strategy are missing";
   return {};
 }
 
@@ -72,7 +72,7 @@ void choose_only_one(Plan& plan, const MeasuredRun& run, const Study& study) {
 std::variant<Plan, Unpredictable> plan_of(const MeasuredRun& run, const Study& study) {
   const std::optional<Family> family = parse_family(run.strategy);
   if (!family) return Unpredictable{fmt::format("unknown strategy '{}'", run.strategy)};
-  if (!run.gpus) return Unpredictable{"the number of GPUs is not stated"};
+  if (!run.gpus) return Unpredictable{"the number of GPUs is missing"};
   Plan plan;
   plan.precision = study.precision();
   plan.optimizer = study.optimizer();
@@ -92,7 +92,7 @@ std::variant<Plan, Unpredictable> plan_of(const MeasuredRun& run, const Study& s
     // otherwise.
     batch = *run.batch_per_gpu_or_node * static_cast<double>(plan.mesh.batch_parts());
   } else {
-    return Unpredictable{"the batch is not stated"};
+    return Unpredictable{"the batch is missing"};
   }
   if (batch < 1 || batch > 1e12) return Unpredictable{"the batch is not a number of samples"};
   plan.global_batch = static_cast<std::int64_t>(std::llround(batch));
@@ -176,7 +176,7 @@ std::vector<std::string> RunPredictor::profile_warnings() const {
   for (std::string& unused : unused_profiles_text(*profiles_, sheet_)) warnings.push_back(std::move(unused));
   const std::optional<OwnCoefficients> own = own_coefficients(machine_);
   if (own && !coefficients_name_.empty() && coefficients_name_ != "none" && own->path != coefficients_name_)
-    warnings.push_back(fmt::format("{} is not used: --coefficients gives {} instead", own->path, coefficients_name_));
+    warnings.push_back(fmt::format("{} is not used: --coefficients names {} instead", own->path, coefficients_name_));
   return warnings;
 }
 
@@ -264,7 +264,7 @@ std::variant<RunPredictor::Estimated, Unpredictable> RunPredictor::estimated(con
   if (const std::optional<std::string>& problem = problem_of(run.model)) return Unpredictable{*problem};
   if (const std::optional<std::string>& problem = problem_of_software(run.software)) return Unpredictable{*problem};
   if (!run.machine.empty() && name_key(run.machine) != name_key(machine_))
-    return Unpredictable{fmt::format("it was measured on {}", run.machine)};
+    return Unpredictable{fmt::format("the run was measured on {}", run.machine)};
   const Study* asked = nullptr;
   try {
     asked = &study(run, ideal);

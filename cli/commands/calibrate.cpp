@@ -51,7 +51,7 @@ struct FitRequest {
   std::optional<double> tolerance;
 };
 
-/// The benchmark files, and options with the facts that a file does not state.
+/// The benchmark files, and options for facts that a file lacks.
 struct FilesRequest {
   std::vector<std::string> files;
   std::string operation, level;
@@ -100,7 +100,7 @@ int count_of(const std::string& argument, std::string_view name, const std::stri
   if (count < 1 || count > most_exchange_ranks) {
     throw Error(fmt::format("{}: {} is {}, which is not a whole number from 1 to {}", quote(argument), name, quote(value),
                             most_exchange_ranks),
-                fmt::format("write it in digits, as in FILE,{}=16", name));
+                fmt::format("use digits, as in FILE,{}=16", name));
   }
   return count;
 }
@@ -124,7 +124,7 @@ FileRequest file_of(const std::string& argument) {
       file.facts.library = parse_library(value);
       if (!file.facts.library) {
         throw Error(fmt::format("{}: unknown algorithm selection of {}", quote(argument), quote(value)),
-                    fmt::format("known: {}; otherwise leave it out", open_mpi_41));
+                    fmt::format("known: {}; for other libraries, leave the property out", open_mpi_41));
       }
     } else if (name == "ranks") {
       file.facts.ranks = count_of(argument, name, value);
@@ -176,16 +176,16 @@ std::string coefficients_with(const FitRequest& asked, const std::vector<Exchang
   const std::vector<MeasuredCurve> measured = measured_curves(series, today(), warnings);
   if (measured.empty() && may_lack) return before;
   if (measured.empty())
-    throw Error(fmt::format("nothing to write into {}: the measurements lack their number of ranks and nodes",
-                            quote_path(asked.output)),
-                "give them after the file name: FILE,ranks=16,nodes=2");
+    throw Error(
+        fmt::format("nothing to write into {}: the numbers of ranks and nodes are missing", quote_path(asked.output)),
+        "add both after the file name: FILE,ranks=16,nodes=2");
   const std::vector<MeasuredCurve> earlier = parse_coefficients(before, asked.output).exchanges.curves();
   const std::vector<MeasuredCurve> network = joined_curves(earlier, measured, warnings);
   std::string text = with_network_section(without_superseded_values(before, earlier, measured, network, warnings), network);
   static_cast<void>(with_fitted_links(load_machine(asked.machine), MeasuredExchanges(network), warnings));
   // The text is parsed before it is written. If the parsed curves differ from `network`, the file is not written.
   if (parse_coefficients(text, asked.output).exchanges.curves() != network) {
-    throw Error(fmt::format("{} was not written: reading it back would give other values", quote_path(asked.output)));
+    throw Error(fmt::format("{} was not written: the file would not reproduce the fitted values", quote_path(asked.output)));
   }
   return text;
 }
@@ -231,7 +231,7 @@ void check(const FitRequest& asked) {
     throw Error("--output needs --machine", "add for example --machine abci");
   if (plots_file(asked) && !asked.plot.ends_with(svg_ending)) {
     throw Error(fmt::format("--plot {} is neither 'text' nor a file that ends in '.svg'", quote(asked.plot)),
-                "write --plot text, or --plot fit.svg");
+                "use --plot text, or --plot fit.svg");
   }
 }
 
@@ -266,7 +266,7 @@ Report fitted(const FitRequest& asked, Measured measured) {
   if (!fits_other_than_exchanges) require_fits(*fits, *series);
   for (std::string& warning : exchange_fit_warnings(*fits)) report.warnings.push_back(std::move(warning));
   if (asked.tolerance && fits->empty())
-    throw Error("--tolerance: no measurement can be fitted", "leave it out, or start several ranks");
+    throw Error("--tolerance: no curve to fit was measured", "leave --tolerance out, or start several ranks");
   if (misses_tolerance(asked, *fits)) {
     report.status = ExitStatus::beyond_tolerance;
     report.warnings.push_back(
@@ -371,13 +371,14 @@ Report calibrate_network(const FitRequest& asked, const FilesRequest& files) {
     if (std::none_of(measured.series->begin(), measured.series->end(),
                      [&](const ExchangeSeries& one) { return one.file == preferred; })) {
       throw Error(fmt::format("--prefer {} is not one of the files", quote(files.prefer)),
-                  "write the name exactly as given");
+                  "use the name of the file exactly as given");
     }
     leave_out_contradicting(*measured.series, preferred, measured.warnings);
   }
   measured.contention = take_pair_contention(*measured.series, measured.warnings);
   if (measured.series->empty() && measured.contention.empty() && !measured.congestion) {
-    throw Error("no file has times of exchanges that run alone", measured.warnings.empty() ? "" : measured.warnings.back());
+    throw Error("no file has times of collectives that run alone",
+                measured.warnings.empty() ? "" : measured.warnings.back());
   }
   measured.before = coefficients_before(asked);  // read after the input files, so that no input file is overwritten
   return fitted(asked, std::move(measured));
@@ -398,7 +399,8 @@ void add_fit_options(const Command& command, FitRequest& asked, ReportOptions& r
   offer_machines(command.add_option("--machine", asked.machine,
                                     "machine the measurements were taken on: a name, or a path to a machine file"));
   command.add_option("--plot", asked.plot, "draw fit and measurements: text, or a file that ends in .svg", "FILE");
-  add_number(command, "--tolerance", asked.tolerance, 0, 1e6, "exit with status 1 if a fit's median |error| is larger");
+  add_number(command, "--tolerance", asked.tolerance, 0, 1e6,
+             "exit with status 1 if the median |error| of a fit is above this value");
   add_output_option(command, asked.output, "write the results into this coefficients file of the machine");
   add_format_option(command, report);
 }
@@ -410,7 +412,7 @@ void add_network(const Command& calibrate, Request& request) {
   auto& [fit, files] = *asked;
   command.examples({{"ddl-oracle calibrate network nccl.txt", "α and β with the error of the fit"},
                     {"ddl-oracle calibrate network nccl.txt osu.txt,nodes=2 --plot text",
-                     "two files with a plot; one does not state its nodes"},
+                     "two files and a plot; the second file lacks its number of nodes"},
                     {"ddl-oracle calibrate network nccl.txt --machine dgx-a100 -o ours.yaml", "a file for --coefficients"}});
   command
       .add_option("files", files.files,
@@ -419,12 +421,11 @@ void add_network(const Command& calibrate, Request& request) {
                   "FILE,operation=allreduce,ranks=16,nodes=2")
       .required()
       .file();
-  command.add_option("--operation", files.operation, "collective that was timed, if a file does not state it");
-  add_whole_number(command, "--ranks", files.ranks, 1, most_exchange_ranks, "number of ranks, if a file does not state it");
-  add_whole_number(command, "--nodes", files.nodes, 1, most_exchange_ranks, "number of nodes, if a file does not state it");
+  command.add_option("--operation", files.operation, "measured collective, if a file does not name it");
+  add_whole_number(command, "--ranks", files.ranks, 1, most_exchange_ranks, "number of ranks, if a file does not have it");
+  add_whole_number(command, "--nodes", files.nodes, 1, most_exchange_ranks, "number of nodes, if a file does not have it");
   command.add_option("--level", files.level,
-                     "level of the network: node or between-nodes, if neither a file nor its "
-                     "number of nodes gives it");
+                     "level of the network, node or between-nodes, if the number of nodes is unknown");
   command.add_option("--prefer", files.prefer, "file to prefer if files contradict each other", "FILE");
   add_fit_options(command, fit, request.report);
   request.on_choice(command, [asked, &request] {

@@ -27,7 +27,7 @@ struct IntervalsRequest {
 
 std::string whole_percent(double part) { return fmt::format("{:.0f} %", part * 100); }
 
-/// How intervals cover runs whose software, device, or network no other run has.
+/// The coverage of intervals for runs whose software, device or network occurs in no other run.
 Table groups_table(const TimeErrorsFile& file) {
   Table table({words("held out"), figures("groups"), figures("runs"), figures("covered"), figures("from"), figures("to"),
                words("15 runs or more, below 75 %")});
@@ -58,14 +58,13 @@ Document intervals_document(const TimeErrorsFile& file) {
   document.line(
       fmt::format("interval scale {:.2f}: coverage {} on held-out sets", file.widened, whole_percent(interval_level)));
   if (file.ratios.pairs > 0) {
-    document.line(
-        fmt::format("ratios of two plans: {} of {} pairs are covered, by intervals {:.2f} times as wide as for "
-                    "one time",
-                    whole_percent(file.ratios.held), with_thousands(file.ratios.pairs),
-                    file.ratios.mean_width / file.ratios.mean_single));
+    document.line(fmt::format(
+        "ratios of two step times: {} of {} pairs are covered, by intervals {:.2f} times as wide as for one time",
+        whole_percent(file.ratios.held), with_thousands(file.ratios.pairs),
+        file.ratios.mean_width / file.ratios.mean_single));
   }
   if (file.ratios.told_apart > 0) {
-    document.line(fmt::format("distinguishable plans: {} of {} pairs of one batch are in the measured order",
+    document.line(fmt::format("distinguishable plans: {} of {} pairs with the same batch are in the measured order",
                               whole_percent(file.ratios.right), with_thousands(file.ratios.told_apart)));
   }
   if (file.stand_ins > 0) {

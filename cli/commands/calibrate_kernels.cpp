@@ -76,7 +76,7 @@ void write_families(const KernelsRequest& asked, const Device& device, const Ker
     file = parse_device_file(read_file(asked.output), asked.output);
   } else if (std::optional<DeviceFile> bundled = bundled_device_file(device)) {
     file = *std::move(bundled);
-    // A user's file is of one machine.
+    // A user's device file belongs to one machine.
     file.compute_capability.reset();
   } else {
     file.names = {device.name};
@@ -136,15 +136,16 @@ void add_calibrate_kernels(const Command& calibrate, Request& request) {
   command.add_option("files", asked->files, "tables of measured kernels, or profiles").required().file();
   command.add_option("--machine", asked->machine, "machine with the measured device: a name, or a path to a machine file")
       .required();
-  command.add_repeated("--where", asked->where, "use only rows with one of these values in the column: gpu=A100-SXM4-80GB",
+  command.add_repeated("--where", asked->where, "use only rows whose column has one of these values: gpu=A100-SXM4-80GB",
                        "COLUMN=VALUES");
-  command.add_option("--source", asked->source, "citation key of the rows in the file").default_str("measured");
+  command.add_option("--source", asked->source, "citation key of these measurements in the written file")
+      .default_str("measured");
   asked->source = "measured";
-  command.add_option("--citation", asked->citation, "source of the measurements, for the file");
+  command.add_option("--citation", asked->citation, "source of these measurements in the written file");
   command.add_switch("--includes-launch", asked->includes_launch,
                      "the times include the launch overhead, which is subtracted");
   add_whole_number(command, "--residuals", asked->residuals, 0, most_residuals,
-                   "number of kernels per family that are kept in addition to the formula (default 1500)");
+                   "measured kernels per family to keep in addition to the formula (default 1500)");
   add_output_option(command, asked->output, "write or extend this device file");
   add_format_option(command, request.report);
   request.on_choice(command, [asked, &request] {

@@ -87,7 +87,7 @@ std::int64_t read_bytes(const std::string& option, const std::string& text, std:
   if (!bytes) throw Error(fmt::format("{} {}: {}", option, quote(text), problem.message), problem.hint);
   const Bytes most(static_cast<double>(largest));
   if (*bytes < Bytes(1) || *bytes > most) {
-    throw Error(fmt::format("{} {} is not from 1 B to {}", option, quote(text), humanize(most)), "write for example 4 MiB");
+    throw Error(fmt::format("{} {} is not from 1 B to {}", option, quote(text), humanize(most)), "for example 4 MiB");
   }
   return static_cast<std::int64_t>(bytes->value());
 }
@@ -105,8 +105,7 @@ void check_kernel(const LiveRequest& request, const SweepPlan& plan) {
                   "exchange_slowdown and kernel_slowdown are values of the network");
     }
     if (!plan.overlap) {
-      throw Error(fmt::format("{} is overlapped with a collective, which --measure excludes", option),
-                  "add overlap to --measure");
+      throw Error(fmt::format("{} needs measured overlap, which --measure excludes", option), "add overlap to --measure");
     }
   }
   if (!request.kernel.empty()) static_cast<void>(checked_problem(request.kernel, "--kernel", 1));
@@ -134,7 +133,7 @@ void check_nccl_options(const LiveRequest& request) {
   for (const auto& [option, is_given] :
        {std::pair("--rendezvous", !request.rendezvous.empty()), std::pair("--buffers", !request.buffers.empty()),
         std::pair("--patience", has_patience && !request.mpi)}) {
-    if (is_given && !request.nccl) throw Error(fmt::format("{} applies to --nccl only", option), "leave it out");
+    if (is_given && !request.nccl) throw Error(fmt::format("{} applies to --nccl only", option), "leave the option out");
   }
   if (!request.buffers.empty() && request.buffers != in_place_word && request.buffers != separate_word) {
     unknown_choice("--buffers", request.buffers, {in_place_word, separate_word});
@@ -211,17 +210,17 @@ std::string where_of(Transport& transport) {
 void require_writable(const std::string& option, const std::string& path) {
   if (path.empty()) return;
   if (option != "--output" && is_input_file(path)) {  // the file of --output is extended, so it may be an input
-    throw Error(fmt::format("{} {} would overwrite an input file", option, quote_path(path)), "give it another name");
+    throw Error(fmt::format("{} {} would overwrite an input file", option, quote_path(path)), "use another name");
   }
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
   const std::string folder = parent.empty() ? "." : parent.string();
   std::error_code unknown;
   if (!std::filesystem::is_directory(folder, unknown)) {
     throw Error(fmt::format("{} {}: there is no folder {}", option, quote_path(path), quote_path(folder)),
-                "create it first");
+                "create the folder first");
   }
   if (std::filesystem::is_directory(path, unknown)) {
-    throw Error(fmt::format("{} {} is a folder", option, quote_path(path)), "give the name of a file");
+    throw Error(fmt::format("{} {} is a folder", option, quote_path(path)), "pass the name of a file");
   }
   if (access(folder.c_str(), W_OK) != 0) {
     throw Error(fmt::format("{} {}: the folder {} cannot be written into", option, quote_path(path), quote_path(folder)));
@@ -238,8 +237,8 @@ void warn_of_waiting(SweepResult& result, Seconds wait) {
   }
   if (!shortest || wait <= part * *shortest) return;
   result.warnings.push_back(
-      fmt::format("ranks waited for a processor, {} each time: other programs use the processors, or there are more ranks "
-                  "than processors; α and β are those of the busy machine, so measure again while it is idle",
+      fmt::format("ranks waited {} for a processor each time, because other programs run or there are more ranks than "
+                  "processors; α and β are those of the busy machine, so measure again while the machine is idle",
                   humanize(wait)));
 }
 
@@ -251,7 +250,8 @@ LiveSweep sweep(const LiveRequest& request, const LiveOutputs& outputs, const Sw
     throw Error("at least two ranks are needed", "mpirun -n 2 ddl-oracle calibrate live --mpi");
   }
   if (plan.operations.empty() && !plan.overlap && sweep_contenders(transport.nodes()).empty()) {
-    throw Error("contention needs two nodes with several ranks each", "start more ranks, or leave it out of --measure");
+    throw Error("contention needs two nodes with several ranks each",
+                "start more ranks, or leave contention out of --measure");
   }
   if (transport.nodes().size() < 2) require_network(request, outputs, plan);
   // The output file is checked before the measurements, because measurements take long. Only the
@@ -262,7 +262,8 @@ LiveSweep sweep(const LiveRequest& request, const LiveOutputs& outputs, const Sw
       require_writable(option, path);
       const auto [other, is_new] = taken.emplace(path, option);
       if (!is_new && !path.empty()) {
-        throw Error(fmt::format("{} and {} are both {}", other->second, option, quote_path(path)), "give one another name");
+        throw Error(fmt::format("{} and {} are both {}", other->second, option, quote_path(path)),
+                    "use two different names");
       }
     }
   }
@@ -336,7 +337,8 @@ void add_live_options(const Command& command, LiveRequest& request) {
   command.add_option("--smallest", request.smallest, "smallest message", "SIZE").default_str("4 B");
   command.add_option("--largest", request.largest, "largest message", "SIZE").default_str("4 MiB; 1 GiB with --nccl");
   add_number(command, "--limit", request.limit, 0, 1e6, "seconds per message size of each table (default 0.1)");
-  command.add_option("--kernel", request.kernel, "kernel problem to overlap with a collective (default: a convolution)");
+  command.add_option("--kernel", request.kernel,
+                     "kernel to overlap with a collective, as in a profile (default: a convolution)");
   command.add_option("--backend", request.backend,
                      "back end that runs the overlapped kernel (default: onednn; cuda with --nccl)");
   command.add_option("--buffers", request.buffers, "buffers of --nccl: in-place, as in DDP and FSDP, or separate")
@@ -386,7 +388,7 @@ std::string LiveSweep::with_measured(const std::string& coefficients, const std:
   if (!result.contention.empty()) {
     const std::vector<MeasuredContention> measured = measured_contention(result.contention, load_machine(machine), source);
     if (measured.empty()) {
-      warnings.push_back(fmt::format("φ is not written: no level of {} connects its nodes", quote(machine)));
+      warnings.push_back(fmt::format("φ is not written: no network level of {} connects nodes", quote(machine)));
     } else {
       text = with_contention_section(text, parse_coefficients(text, "--output").contention, measured);
     }

@@ -28,7 +28,7 @@ void add_live_options(const Command& command, LiveRequest& request);
 
 /// The measurements of a live network.
 struct LiveSweep {
-  bool speaks = true;  ///< whether this process prints the results
+  bool speaks = true;  ///< whether this rank prints the results
   std::string where;   ///< the measured ranks: `MPI (Open MPI v4.1.4), 4 ranks on 2 nodes`
   SweepResult result;
   std::vector<ExchangeSeries> series;

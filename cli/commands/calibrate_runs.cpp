@@ -42,8 +42,7 @@ Document document_of(const RunFit& fit, const RunsRequest& asked) {
   Document document;
   std::string where = " on " + asked.machine;
   if (fit.left_out > 0) {
-    where += fmt::format("; left out because they are not whole steps of several devices or cannot be predicted: {}",
-                         fit.left_out);
+    where += fmt::format("; left out, because not whole steps of several devices or not predictable: {}", fit.left_out);
   }
   document.line(fmt::format("fitted to {} runs", fit.runs), where);
   Table coefficients({words("family"), figures("runs"), figures("misfit"), words("coefficient"), figures("value"),
@@ -110,7 +109,7 @@ Report calibrate_from_runs(const RunsRequest& asked) {
   const auto fit = std::make_shared<RunFit>(fitter.fit());
   if (fit->runs == 0) {
     throw Error(fmt::format("no run of {} can be used for fitting", quote(asked.runs)),
-                "a run needs a known model, strategy, several GPUs, batch, and the quantity iter_total_s");
+                "a run needs a known model, a strategy, several GPUs, a batch and the quantity iter_total_s");
   }
   if (!asked.output.empty()) {
     const std::string citation =
@@ -137,10 +136,10 @@ void add_calibrate_runs(const Command& calibrate, Request& request) {
       .add_option("table", asked->runs,
                   "measured training runs: a CSV file, or a bundled table (paradl-abci, vtrain-a100-node, …)")
       .required();
-  command.add_repeated("--where", asked->where, "use only runs with one of these values in the column: quality=A,B",
+  command.add_repeated("--where", asked->where, "use only runs whose column has one of these values: quality=A,B",
                        "COLUMN=VALUES");
   command.add_option("--coefficients", asked->coefficients,
-                     "initial coefficients: a file, a bundled name or none; default: those bundled with a bundled machine");
+                     "initial coefficients: a file, a bundled name or none; default: those of a bundled machine");
   add_profile_options(command, asked->profiles.files, asked->profiles.any_device);
   add_software_option(command, asked->software);
   command

@@ -75,7 +75,7 @@ Report check(CheckRequest options) {
   return report;
 }
 
-/// The options with facts that a configuration may not state.
+/// The options for facts that a configuration may lack.
 constexpr std::array configured_options{"--model",         "--seq",           "--input-shape", "--machine", "--coefficients",
                                         "--software",      "--precision",     "--optimizer",   "--gpus",    "--global-batch",
                                         "--batch-per-gpu", "--micro-batches", "--set",         "--setting"};
@@ -83,8 +83,7 @@ constexpr std::array configured_options{"--model",         "--seq",           "-
 void add_configured_options(const Command& command, CheckOptions& options) {
   StudyOptions& study = options.study;
   PlanOptions& plan = options.plan;
-  command.add_option("--model", study.model,
-                     "model of a configuration that does not state it: a model of 'models list' or a file");
+  command.add_option("--model", study.model, "model, if a configuration does not name it: one of 'models list' or a file");
   add_sample_options(command, study.sequence, study.input_shape);
   command.add_option("--machine", study.machine, "machine of a configuration: one of 'machines list' or a file")
       .capture_default_str();
@@ -119,7 +118,7 @@ void add_check(const Command& program, Request& request) {
   const auto parse = [](const std::string& text, UnitProblem& problem) {
     return parse_plausible(text, plausible_memory, problem);
   };
-  add_parsed(command, "--max-increase", options->most_increase, parse, "write for example 2GiB", "SIZE",
+  add_parsed(command, "--max-increase", options->most_increase, parse, "for example 2GiB", "SIZE",
              "exit status 1 if a job needs more memory than the job of --against by more than this, such as 2GiB")
       .needs(against);
   command.add_switch("--allow-risk", options->allow_risk, "a job at risk passes: exit status 0");

@@ -18,15 +18,15 @@ namespace ddl {
 std::string today() { return fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr))); }
 
 std::string coefficients_to_extend(const std::string& path, const std::string& machine, const std::string& begin_with) {
-  if (path == "-") throw Error("coefficients can only be written into a file", "give -o a name: -o coefficients.yaml");
+  if (path == "-") throw Error("coefficients can only be written into a file", "name the file: -o coefficients.yaml");
   std::error_code unknown;
   const bool exists = std::filesystem::exists(path, unknown);
   if (exists && is_input_file(path)) {
-    throw Error(fmt::format("--output {} would overwrite an input file", quote_path(path)), "give it another name");
+    throw Error(fmt::format("--output {} would overwrite an input file", quote_path(path)), "use another name");
   }
   if (exists && !begin_with.empty()) {
     throw Error(fmt::format("{} exists already, and its contents would be lost", quote_path(path)),
-                "without --coefficients it is extended; or give -o another name");
+                "leave --coefficients out to extend the file, or use another name with -o");
   }
   const std::string origin = exists ? path : begin_with;
   std::string text = exists ? read_file(path) : coefficients_text(begin_with, machine);
@@ -40,7 +40,7 @@ std::string coefficients_to_extend(const std::string& path, const std::string& m
   if (const Coefficients before = parse_coefficients(text, origin); before.machine != name) {
     throw Error(
         fmt::format("{} has coefficients of the machine {}, not of {}", quote(origin), quote(before.machine), quote(name)),
-        exists ? "write into another file" : "begin with the machine's coefficients, or with none");
+        exists ? "write into another file" : "use coefficients of this machine, or none");
   }
   return text;
 }

@@ -15,7 +15,7 @@ struct Request {
   ReportOptions report;
   std::string command;  ///< the whole command line, for the report
 
-  /// Makes `action` the requested one if the user chooses the command `of`.
+  /// Requests `action` if the user chooses the command `of`.
   void on_choice(const Command& of, std::function<Report()> action) {
     of.callback([this, action = std::move(action)] { run = action; });
   }
@@ -55,7 +55,7 @@ void add_serve(const Command& program, Request& request);
 void add_software(const Command& program, Request& request);
 void add_backends(const Command& program, Request& request);
 // The CommandLine prints help by itself. `completion` and `man` print the declarations in the
-// CommandLine, so their requests must not outlive the CommandLine.
+// CommandLine, so these requests must not outlive the CommandLine.
 void add_help(const Command& program);
 void add_completion(CommandLine& command_line, Request& request);
 void add_man(CommandLine& command_line, Request& request);

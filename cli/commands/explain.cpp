@@ -296,11 +296,10 @@ void draw_timeline(const ExplainOptions& options, ExplainAnswer& answer, const E
   if (options.memory_timeline.empty()) return;
   if (!options.memory_timeline.ends_with(".svg")) {
     throw Error(fmt::format("--memory-timeline {} does not end in '.svg'", quote(options.memory_timeline)),
-                "write --memory-timeline step.svg");
+                "use --memory-timeline step.svg");
   }
   if (is_file(output) && output == options.memory_timeline) {
-    throw Error(fmt::format("--memory-timeline and --output both name {}", quote_path(output)),
-                "give one of them another name");
+    throw Error(fmt::format("--memory-timeline and --output both name {}", quote_path(output)), "use two different names");
   }
   const std::string title = fmt::format("{}: {}, {}", study.model().name, plan_word(plan),
                                         fullest_rank_text(plan, answer.explanation.estimate.critical.memory));
@@ -345,7 +344,7 @@ void take_measured(const ExplainOptions& options, ExplainAnswer& answer) {
     throw Error("explain takes one model and one machine, but there are several",
                 "only 'recommend' compares several; name one model and one machine");
   throw Error("no plan is given",
-              "write --gpus 64 for the best plan, --gpus 64 --row 5 for row 5 of the ranking, --plan 'dp32·tp2 z1' for a "
+              "use --gpus 64 for the best plan, --gpus 64 --row 5 for row 5 of the ranking, --plan 'dp32·tp2 z1' for a "
               "given plan, --plan FILE or --like FILE");
 }
 
@@ -365,7 +364,7 @@ Report explain(const ExplainOptions& asked_options, const Command& command, cons
   if (report_options.format == "csv" && !(options.why_not.empty() && options.against.empty())) {
     throw Error(fmt::format("--format csv contains only the layers of one plan, not {}",
                             options.why_not.empty() ? "--against" : "--why-not"),
-                "write --format json, or leave one of them out");
+                "use --format json, or leave one of them out");
   }
   // With --out-of-core, the number of micro-batches keeps its default of one.
   if (options.out_of_core && options.plan.plan_file.empty() && !options.plan.micro_batches) options.plan.micro_batches = 1;

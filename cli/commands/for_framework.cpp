@@ -21,7 +21,7 @@ double minimized(const RecommendAnswer& answer) {
   return best.time.step_time().value();
 }
 
-/// Whether fsdp is better than ddp, which is the simpler one and is preferred if they tie. An answer without a plan is the
+/// Whether fsdp is better than ddp. If both tie, ddp is preferred, because it is simpler. An answer without a plan is the
 /// worst.
 bool is_fsdp_better(const RecommendAnswer& fsdp, const RecommendAnswer& ddp) {
   if (fsdp.shown.empty() || ddp.shown.empty()) return ddp.shown.empty();
@@ -31,7 +31,7 @@ bool is_fsdp_better(const RecommendAnswer& fsdp, const RecommendAnswer& ddp) {
   return minimized(fsdp) * (1 + (by_time ? usual_tie : 0)) < minimized(ddp);
 }
 
-/// Marks an answer as incomplete if the search of another answer, which it includes, ended early.
+/// Marks an answer as incomplete if it includes another answer whose search ended early.
 void add_stop(RecommendAnswer& answer, const RecommendAnswer& other) {
   if (!other.result.stopped) return;
   const Seconds left = other.result.least_left;
@@ -58,7 +58,7 @@ void set_framework(RecommendOptions& options) {
   const bool is_said = settings.find("mixed_precision") != nullptr || std::ranges::any_of(words, [](const auto& each) {
                          return parse_settings(each, SettingOrigin::option).find("mixed_precision") != nullptr;
                        });
-  // No option of the user: it gets no warning where it has no effect.
+  // The user did not set this option, so there is no warning if it has no effect.
   if (framework->mixed_precision && !is_said)
     settings.set("mixed_precision", {static_cast<double>(*framework->mixed_precision), SettingOrigin::job, {}});
 }
@@ -83,7 +83,7 @@ std::shared_ptr<RecommendAnswer> answer_for_framework(const RecommendOptions& as
   constexpr double half = 0.5, rest = 1;
   try {
     ddp = answer_with("ddp", half);
-  } catch (const Error&) {  // it starts no plan; the error of fsdp is reported
+  } catch (const Error&) {  // ddp starts no plan; the error of fsdp is reported
   }
   try {
     std::shared_ptr<RecommendAnswer> fsdp = answer_with("fsdp", rest);

@@ -48,7 +48,7 @@ constexpr std::array<std::string_view, 27> savers{
     "*use_galore", "*galore_*", "*use_badam", "*badam_*", "*use_apollo", "*apollo_*", "*lisa_*",
     // Operators that keep fewer activations.
     "*use_unsloth", "*unsloth_*", "*liger_*", "*use_liger*", "*tiled_mlp*", "*use_fused_kernels",
-    // Moving to the host, splitting and quantizing what is kept.
+    // Kept tensors are moved to the host, sharded or quantized.
     "*partition_activations", "*cpu_offload*", "*offload_*", "*activation_offload*", "*gptq", "*quant_method",
     "*reuse_fp32_param", "*swap_attention", "*swap_optimizer"};
 
@@ -221,9 +221,9 @@ void refuse_unread_files(const Configuration& read) {
   if (read.unread_files.empty()) return;
   const ConfigEntry& entry = read.unread_files.front();
   throw entry.error(fmt::format("the file {} is not read, so its arguments are unknown", quote(entry.value)),
-                    entry.is_of_branches ? "write --set NAME=VALUE, which decides the branch that writes it"
-                    : entry.is_known     ? "put it next to this file, or write its path relative to the current folder"
-                                         : "give the file's name with --set NAME=VALUE");
+                    entry.is_of_branches ? "use --set NAME=VALUE to choose the branch that writes the file"
+                    : entry.is_known     ? "put the file next to this one, or make its path relative to the current folder"
+                                         : "set the file's name with --set NAME=VALUE");
 }
 
 /// Checks the plan of another tool's configuration, with the options on the command line.
@@ -277,8 +277,8 @@ ParsedJob parsed_job(const std::string& file, const CheckOptions& options) {
   }
   throw Error(
       fmt::format("{} is for configurations of other tools, but {} is a job file", options.given.front(), quote(file)),
-      options.given.front() == "--input-shape" ? "write the model with its shape in the job file: net.onnx@input=3x512x512"
-                                               : "write it into the job file");
+      options.given.front() == "--input-shape" ? "name the model with its shape in the job file: net.onnx@input=3x512x512"
+                                               : "set the value in the job file");
 }
 
 void judge_job(JobCheck& check, const CheckOptions& options) {

@@ -64,15 +64,15 @@ std::vector<ListedMachine> listed_machines(const ListRequest& asked) {
 std::string heading_of(MachineKind kind, std::size_t count) {
   switch (kind) {
     case MachineKind::cloud:
-      return fmt::format("Instances of clouds ({})", count);
+      return fmt::format("Cloud instances ({})", count);
     case MachineKind::cluster:
       return fmt::format("Clusters and supercomputers ({})", count);
     case MachineKind::server:
-      return fmt::format("Servers and racks of a vendor, with a network ({})", count);
+      return fmt::format("Servers and racks with their vendor's network ({})", count);
     case MachineKind::workstation:
       break;
   }
-  return fmt::format("One machine with cards ({})", count);
+  return fmt::format("Single machines with accelerator cards ({})", count);
 }
 
 Report list_machines(const ListRequest& asked) {
@@ -120,7 +120,7 @@ Report list_machines(const ListRequest& asked) {
 void add_machines_list(const Command& command, Request& request) {
   const Command lists = command.add_subcommand("list", "bundled machines");
   lists.examples({{"ddl-oracle machines list", "the names that --machine takes"},
-                  {"ddl-oracle machines list --vendor amd --kind cloud", "cloud instances with GPUs of AMD"},
+                  {"ddl-oracle machines list --vendor amd --kind cloud", "cloud instances with AMD GPUs"},
                   {"ddl-oracle machines list --format json -o machines.json", "the list as JSON, written to a file"}});
   auto asked = std::make_shared<ListRequest>();
   lists.add_option("--kind", asked->kind, "cloud, cluster, server or workstation; default: all").words([] {

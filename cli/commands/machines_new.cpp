@@ -74,7 +74,7 @@ void require_gpus(const DraftRequest& request, bool is_captured) {
   }
   if (!request.host.gpus) {
     throw Error(fmt::format("no GPUs were detected: none of {} lists any", asked_gpu_tools("and")),
-                "run this on a node with GPUs, give their saved outputs with --captured FILE, or replace --like by --gpu "
+                "run this on a node with GPUs, pass their saved outputs with --captured FILE, or replace --like by --gpu "
                 "mi300x --per-node 8 --nodes 8 --network 400Gb/s; " +
                     keep);
   }
@@ -91,7 +91,7 @@ void require_gpus(const DraftRequest& request, bool is_captured) {
                        : fmt::format("use --like with a machine of this vendor: {}; {}", of_maker, keep));
 }
 
-/// Whether the user describes the machine by options, and not by the host.
+/// Whether options describe the machine, instead of the facts that this host reports.
 bool is_by_sheet(const MachineNewRequest& asked) {
   const DeviceSheet& sheet = asked.sheet;
   return !sheet.gpu.empty() || !sheet.peaks.empty() || sheet.memory || sheet.memory_bandwidth || sheet.links ||
@@ -123,7 +123,7 @@ HostFacts facts_of_outputs(const std::vector<std::string>& files) {
   if (facts.gpus || facts.links || facts.processor || facts.ports || facts.nodes) return facts;
   throw Error(
       fmt::format("{} describes no GPUs, links, processors, ports or nodes", quote_path(files.front())),
-      fmt::format("give outputs of {}, nvidia-smi topo -m, lscpu, ibstat or scontrol show node", asked_gpu_tools("")));
+      fmt::format("pass outputs of {}, nvidia-smi topo -m, lscpu, ibstat or scontrol show node", asked_gpu_tools("")));
 }
 
 HostFacts facts_of_host(const MachineNewRequest& asked) {
@@ -132,7 +132,8 @@ HostFacts facts_of_host(const MachineNewRequest& asked) {
   return detect_host({asked.root, search_path(asked, path != nullptr ? path : "")});
 }
 
-/// Whether a device may have the memory that a tool lists, of which programs see a part only; true if none is listed.
+/// Whether a device may have the memory size that a tool lists. Listed sizes are below the datasheet's, because programs see
+/// only a part. True if no size is listed.
 bool has_listed_memory(const Device& device, const DetectedGpus& gpus) {
   constexpr double least = 0.87, most = 1.08;
   if (!gpus.memory_mib) return true;
@@ -160,7 +161,7 @@ std::string machine_with(const DetectedGpus& gpus) {
   return gpus.name;  // the error has the nearest names
 }
 
-/// A file that extends the machine of --like, or a machine with the listed GPUs, with what the host reports.
+/// A machine file that extends the machine of --like, or a machine with the listed GPUs, by the facts that the host reports.
 MachineDraft draft_by_host(const MachineNewRequest& asked, const std::string& output) {
   DraftRequest request;
   request.name = asked.name;
@@ -181,17 +182,18 @@ MachineDraft draft_by_host(const MachineNewRequest& asked, const std::string& ou
 
 Report new_machine(const MachineNewRequest& asked, const std::string& format) {
   const std::string output = is_file(asked.output) ? asked.output : "";
-  if (asked.name.empty()) throw Error("the name of the new machine is empty", "give it a name");
+  if (asked.name.empty()) throw Error("the name of the new machine is empty", "use a name such as ours");
   const bool by_sheet = is_by_sheet(asked);
   if (by_sheet && !asked.outputs.empty())
     throw Error("--captured and the options of a datasheet exclude each other", "leave out one of them");
   if (asked.like.empty() && !by_sheet && asked.outputs.empty())
     throw Error("neither a machine nor a GPU is given",
-                "write for example --like dgx-h100 on a node of the machine, --captured nvidia-smi.txt, or --gpu mi300x "
+                "use for example --like dgx-h100 on a node of the machine, --captured nvidia-smi.txt, or --gpu mi300x "
                 "--per-node 8 --nodes 8 --network 400Gb/s");
   std::error_code unknown;
   if (!output.empty() && !asked.force && fs::exists(output, unknown)) {
-    throw Error(fmt::format("{} exists already", quote_path(output)), "give another name, or overwrite it with --force");
+    throw Error(fmt::format("{} exists already", quote_path(output)),
+                "use another name, or overwrite the file with --force");
   }
   const auto draft = std::make_shared<MachineDraft>(by_sheet ? draft_by_sheet(asked) : draft_by_host(asked, output));
   // The file is written only if reading it back gives the same machine.
@@ -230,9 +232,9 @@ void add_quantity(const Command& command, const std::string& name, std::optional
   const auto parse = [&range, example](const std::string& text, UnitProblem& problem) -> std::optional<Q> {
     const std::optional<Q> value = parse_plausible(text, range, problem);
     if (!value && !text.empty() && text.find_first_not_of("0123456789.") == std::string::npos)
-      problem.hint = "write for example " + text + example.substr(example.find_first_not_of("0123456789."));
+      problem.hint = "for example " + text + example.substr(example.find_first_not_of("0123456789."));
     if (!value || value->value() > 0) return value;
-    problem = {quote(text) + " must be greater than zero", "write for example " + example};
+    problem = {quote(text) + " must be greater than zero", "for example " + example};
     return std::nullopt;
   };
   add_parsed(command, name, into, parse, "", type, description);
@@ -244,14 +246,15 @@ std::vector<std::pair<Precision, FlopRate>> parse_peaks(const std::string& text)
   for (const std::string& part : comma_separated(text)) {
     const std::size_t equals = part.find('=');
     if (equals == std::string::npos)
-      throw Error(fmt::format("--peak: {} is not a precision and a rate", quote(part)), "write for example bf16=312TFLOP/s");
+      throw Error(fmt::format("--peak: {} is not a precision and a rate", quote(part)), "for example bf16=312TFLOP/s");
     const auto precision = chosen<Precision>("--peak", part.substr(0, equals));
     UnitProblem problem;
     const auto rate = parse_plausible(part.substr(equals + 1), plausible_peak, problem);
     if (!rate) throw Error("--peak: " + problem.message, problem.hint);
     if (!(rate->value() > 0)) throw Error(fmt::format("--peak: {} must be greater than zero", quote(part)));
     for (const auto& [known, other] : peaks) {
-      if (known == precision) throw Error(fmt::format("--peak: {} is given twice", to_string(known)), "give it once");
+      if (known == precision)
+        throw Error(fmt::format("--peak: {} is given twice", to_string(known)), "keep only one of them");
     }
     peaks.emplace_back(precision, *rate);
   }
@@ -293,13 +296,15 @@ void add_machines_new(const Command& machines, Request& request) {
         "--nodes 16 --network 200Gb/s",
         "a cluster of other GPUs, by their datasheet"}});
   command.add_option("name", asked->name, "name of the new machine").required();
-  command.add_option("--like", asked->like, "base machine: a bundled one, or a machine file; the host gives the differences")
+  command
+      .add_option("--like", asked->like,
+                  "base machine: a bundled one, or a machine file; differences are detected on this host")
       .names_or_file(machine_names);
-  command.add_option(
-      "--captured", asked->outputs,
-      "saved outputs of nvidia-smi, topo -m, rocm-smi, amd-smi, hl-smi, xpu-smi, npu-smi, neuron-ls, lscpu, "
-      "ibstat or scontrol show node on the machine; no program is then run, and --like defaults to their GPUs",
-      "FILE");
+  command.add_option("--captured", asked->outputs,
+                     "saved outputs of nvidia-smi, topo -m, rocm-smi, amd-smi, hl-smi, xpu-smi, npu-smi, neuron-ls, lscpu, "
+                     "ibstat or scontrol show node on the machine; no program is run then, and --like defaults to a machine "
+                     "with these GPUs",
+                     "FILE");
   add_sheet_options(command, *asked);
   add_whole_number(command, "--nodes", asked->nodes, 1, 100'000'000,
                    "number of nodes; default: that of Slurm, else that of the base machine");

@@ -41,7 +41,7 @@ struct Shown {
   double samples = 1;
   std::vector<double> kept_bytes;          ///< bytes kept for backward, by layer
   std::vector<bool> needs_input_gradient;  ///< whether the gradient of the layer's input is needed, by layer
-  std::vector<bool> of_sample;             ///< by layer: whether the layer is a tensor of the sample, not computed
+  std::vector<bool> of_sample;             ///< by layer: whether its output is an input tensor of the sample
   WorkDepth forward, training;
   GraphGrain grain;
   std::string machine;  ///< empty if the user named no machine
@@ -307,7 +307,7 @@ void add_models(const Command& program, Request& request) {
   command.examples(
       {{"ddl-oracle models list", "the bundled models"},
        {"ddl-oracle models show resnet50", "one model, layer by layer"},
-       {"ddl-oracle models import config.json -o mine.yaml", "a model file from a configuration of Hugging Face"}});
+       {"ddl-oracle models import config.json -o mine.yaml", "a model file from a Hugging Face configuration"}});
   add_models_list(command, request);
   const Command shows = command.add_subcommand("show", "layers, shapes, parameters and work of one model");
   auto options = std::make_shared<ShowOptions>();

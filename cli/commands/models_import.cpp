@@ -61,7 +61,7 @@ Json summary_json(const Model& model, const Import& imported, const std::string&
 }
 
 Report import_model_file(const ModelImportRequest& asked, const std::string& format) {
-  if (!asked.overwrite) refuse_existing(asked.output, "--overwrite replaces it, --output names another");
+  if (!asked.overwrite) refuse_existing(asked.output, "--overwrite replaces the file, --output names another file");
   ImportOptions options = asked.options;
   if (!asked.input_shape.empty()) {
     if (!is_onnx_file(asked.path))

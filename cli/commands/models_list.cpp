@@ -40,7 +40,7 @@ double parameters_in(const std::string& option, const std::string& text) {
   }
   if (problem != std::errc() || end - next > 1 || unit == 0 || !std::isfinite(number) || number < 0) {
     throw Error(fmt::format("{} does not support {}", option, quote(text)),
-                "write a number of parameters, such as 350M, 7B or 1e12");
+                "use a number of parameters, such as 350M, 7B or 1e12");
   }
   return number * unit;
 }

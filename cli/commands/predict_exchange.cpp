@@ -50,7 +50,7 @@ std::vector<Bytes> sizes_of(const std::string& text) {
     const std::optional<Bytes> size = parse_quantity<Bytes>(word, problem);
     if (!size) throw Error("--bytes: " + problem.message, problem.hint);
     if (!(*size > Bytes{}))
-      throw Error(fmt::format("--bytes: {} is not a message size", quote(word)), "as in --bytes 1MiB,1GiB");
+      throw Error(fmt::format("--bytes: {} is not a message size", quote(word)), "for example --bytes 1MiB,1GiB");
     sizes.push_back(*size);
   }
   return sizes;
@@ -63,7 +63,7 @@ std::vector<int> ranks_of(const std::string& text) {
     const int count = digits ? std::stoi(word) : 0;
     if (count < 2 || count > most_ranks) {
       throw Error(fmt::format("--ranks: {} is not a whole number from 2 to {}", quote(word), most_ranks),
-                  "write it in digits, as in --ranks 16,512");
+                  "use digits, for example --ranks 16,32");
     }
     ranks.push_back(count);
   }
@@ -186,13 +186,13 @@ Report predict_exchanges(const ExchangeRequest& asked) {
   auto predicted = std::make_shared<std::vector<PredictedExchange>>();
   for (const Collective operation : operations) {
     for (const int count : ranks) {
-      // Fewer ranks than a node holds are on one node.
+      // If a node has room for all ranks, they are on one node.
       const int on_node = std::min(count, static_cast<int>(asked.ranks_per_node.value_or(devices)));
       if (count % on_node != 0) {
         const int whole = count / on_node * on_node;
         throw Error(fmt::format("{} ranks are not a multiple of the {} ranks per node", count, on_node),
-                    fmt::format("give {} or {} ranks; or give only this number, with --ranks-per-node {}", whole,
-                                whole + on_node, largest_divisor(count, on_node)));
+                    fmt::format("use {} or {} ranks, or only this number with --ranks-per-node {}", whole, whole + on_node,
+                                largest_divisor(count, on_node)));
       }
       for (const Bytes size : sizes) {
         for (PredictedExchange& one : predict_one(predictor, asked.algorithms, operation, size, count, count / on_node))
@@ -218,7 +218,7 @@ Report predict_exchanges(const ExchangeRequest& asked) {
   const std::string& prescribed = leaves_nodes ? between : in_node;
   if (!found.name.empty()) {
     document.line(fmt::format("coefficients: {}, {}{}", found.name, found.why,
-                              prescribed.empty() ? "" : "; their software exchanges gradients " + prescribed));
+                              prescribed.empty() ? "" : "; their software reduces gradients " + prescribed));
   }
   if (!network.empty() || (!between_nodes.empty() && leaves_nodes) || !found.name.empty()) document.section();
   document.add(table_of(*predicted));
@@ -253,11 +253,10 @@ void add_predict_exchange(const Command& predict, Request& request) {
       .capture_default_str();
   exchange.add_option("--bytes", asked->sizes, "sizes of the full vector, separated by commas", "SIZES")
       .capture_default_str();
-  exchange.add_option(
-      "--algorithm", asked->algorithms,
-      "predict with these algorithms, separated by commas, or with all, by formulas without measured times; also shows "
-      "the lower bound",
-      "NAMES");
+  exchange.add_option("--algorithm", asked->algorithms,
+                      "algorithms, separated by commas, or all; their times follow from formulas, not from measured times, "
+                      "and the lower bound is shown",
+                      "NAMES");
   exchange.add_option("--ranks", asked->ranks, "numbers of ranks, separated by commas", "NUMBERS").required();
   add_whole_number(exchange, "--ranks-per-node", asked->ranks_per_node, 1, most_ranks,
                    "ranks per node (default: the devices per node of the machine)");

@@ -31,7 +31,7 @@ std::vector<KernelProblem> problems_of(const ProblemFile& file, const Device& de
     const std::size_t place = problems.size();
     if (is_fresh_memory_problem(line)) {
       throw file.error(place, "fresh_memory", "fresh memory is not a kernel",
-                       "leave this line out: its time can only be measured");
+                       "leave this line out: the time of fresh memory can only be measured");
     }
     if (is_update_problem(line)) {
       problems.emplace_back(parse_update_problem(line, "the problem"));
@@ -99,11 +99,13 @@ Report kernels_report(const KernelRequest& asked) {
 void add_predict_kernels(const Command& predict, Request& request) {
   const Command command = predict.add_subcommand("kernels", "predict the times of kernels, with intervals and sources");
   const auto asked = std::make_shared<KernelRequest>();
-  command.examples({{"ddl-oracle predict kernels problems.txt", "problems as written by 'recommend --missing'"},
+  command.examples({{"ddl-oracle predict kernels problems.txt", "kernels as listed by 'recommend --missing'"},
                     {"ddl-oracle predict kernels problems.txt --machine dgx-h100", "kernel times on a DGX H100"},
                     {"ddl-oracle predict kernels problems.txt --coefficients none --format csv",
                      "kernel times from the datasheet only, as CSV"}});
-  command.add_option("file", asked->file, "problems, one per line, as read by 'profile --problems'").required().file();
+  command.add_option("file", asked->file, "kernels with their shapes, one per line, as in 'profile --problems'")
+      .required()
+      .file();
   command.add_option("--machine", asked->machine, "bundled machine or file")
       .names_or_file(machine_names)
       .capture_default_str();

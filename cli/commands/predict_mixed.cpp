@@ -46,7 +46,7 @@ NamedGroup parse_group(const std::string& text) {
   const std::string_view digits = colon == std::string::npos ? "" : std::string_view(text).substr(colon + 1);
   group.devices = number_in<int>(digits).value_or(0);
   if (group.devices < 1 || group.devices > most_gpus || group.machine.empty())
-    throw Error(fmt::format("--group: {} is not MACHINE:GPUS", quote(text)), "write for example --group dgx-a100:32");
+    throw Error(fmt::format("--group: {} is not MACHINE:GPUS", quote(text)), "for example --group dgx-a100:32");
   return group;
 }
 
@@ -74,7 +74,7 @@ class DeviceGroup {
     return entry->second;
   }
   [[nodiscard]] Seconds time(std::int64_t samples) { return samples == 0 ? Seconds{} : estimate(samples).time.step_time(); }
-  /// Returns the time of the exchange of gradients and weights, also where compute hides it.
+  /// Returns the communication time of gradients and weights, including the time hidden behind compute.
   [[nodiscard]] Seconds exchange() { return estimate(1).time[Part::gradient_exchange] + estimate(1).hidden_exchange; }
   /// Returns the largest number of samples, at most `most`, whose step takes no longer than `limit`.
   [[nodiscard]] std::int64_t samples_within(Seconds limit, std::int64_t most) {
@@ -103,7 +103,7 @@ std::shared_ptr<const Study> load_study(const MixedRequest& asked, const NamedGr
   StudyInputs inputs = load_inputs(spec);
   if (inputs.machine.devices() < group.devices) {
     throw Error(fmt::format("--group: {} has {}", inputs.machine.name, count_text(inputs.machine.devices(), "GPU")),
-                "give fewer GPUs, or a machine with more nodes");
+                "use fewer GPUs, or a machine with more nodes");
   }
   if (network_of != nullptr) {
     inputs.machine.levels = network_of->levels;
@@ -136,7 +136,7 @@ std::string_view shared_precision(const MixedRequest& asked, const std::vector<N
 }
 
 Mixture load_groups(MixedRequest asked) {
-  if (asked.groups.size() < 2) throw Error("a mixture needs two or more --group", "write for example --group dgx-a100:32");
+  if (asked.groups.size() < 2) throw Error("a mixture needs two or more --group", "for example --group dgx-a100:32");
   Mixture mixture;
   std::vector<NamedGroup> named;
   for (const std::string& text : asked.groups) named.push_back(parse_group(text));
@@ -209,7 +209,7 @@ Report predict_mixture(const MixedRequest& asked) {
   const std::int64_t batch = asked.global_batch.value_or(0);
   if (batch < mixture.devices) {
     throw Error(fmt::format("--global-batch {} is less than one sample for each of {} GPUs", batch, mixture.devices),
-                "give a larger batch, or fewer GPUs");
+                "use a larger batch, or fewer GPUs");
   }
   balance(batch, mixture);
   const Seconds step = step_of(mixture, mixture.samples);
@@ -227,7 +227,7 @@ Report predict_mixture(const MixedRequest& asked) {
     if (samples == 0) {
       throw Error(fmt::format("a step with one sample on each GPU of {} takes longer than the whole batch on the others",
                               group.study().machine().name),
-                  "leave this group out, or give a larger batch");
+                  "leave this group out, or use a larger batch");
     }
     report.warn(group.study().warnings());
     const Estimate& estimate = group.estimate(samples);
@@ -253,7 +253,7 @@ Report predict_mixture(const MixedRequest& asked) {
   const double rate = static_cast<double>(batch) / step.value();
   document.line(fmt::format("Step {}, {} samples/s. With {} on every GPU, a step takes {}.", humanize(step), rate_text(rate),
                             count_text(even, "sample"), humanize(evenly)));
-  document.line(fmt::format("All groups exchange over the network of {}, the slowest of them.", network));
+  document.line(fmt::format("All groups communicate over the slowest of their networks, that of {}.", network));
   report.rows = [rows] { return rows; };
   report.json = [=, name = first.model().name] {
     Json json = json_head();
@@ -278,7 +278,7 @@ void add_predict_mixed(const Command& predict, Request& request) {
   command.examples({{"ddl-oracle predict mixed resnet50 --group dgx-a100:8 --group dgx-1-v100:8 --global-batch 2048",
                      "8 A100 and 8 V100 in one training"},
                     {"ddl-oracle predict mixed gpt2 --group h100:8 --group a100:8 --global-batch 512 --zero 1",
-                     "with the state of the optimizer sharded"},
+                     "with sharded optimizer state"},
                     {"ddl-oracle predict mixed vit_b_16 --group h100:8 --group l40s:8 --global-batch 4096 --format csv",
                      "for programs"}});
   offer_models(command.add_option("model", asked->study.model, "bundled model, model file or ONNX file").required());
@@ -292,7 +292,7 @@ void add_predict_mixed(const Command& predict, Request& request) {
   add_sample_options(command, asked->study.sequence, asked->study.input_shape);
   command.add_option("--precision", asked->study.precision,
                      "number format; default: the first group's, if all GPUs have it");
-  command.add_option("--optimizer", asked->study.optimizer, "optimizer; default: as of 'recommend'");
+  command.add_option("--optimizer", asked->study.optimizer, "optimizer; default: as in 'recommend'");
   add_software_option(command, asked->study.software);
   add_report_options(command, request.report, {Content::rows});
   request.on_choice(command, [asked] { return predict_mixture(*asked); });

@@ -95,7 +95,7 @@ void require_same(const ProfileHead& old, const ProfileHead& head, const std::st
   const auto same = [&](std::string_view what, const std::string& before, const std::string& after) {
     if (before == after) return;
     throw Error(fmt::format("{} has the {} {}, not {}", quote_path(path), what, quote(before), quote(after)),
-                "give another name with --output, or overwrite it with --overwrite");
+                "use another name with --output, or overwrite the file with --overwrite");
   };
   same("back end", old.backend, head.backend);
   same("device", old.device, head.device);
@@ -107,8 +107,8 @@ void require_same(const ProfileHead& old, const ProfileHead& head, const std::st
   };
   same("shard", shard_text(old), shard_text(head));
   if (old.shard && old.shard->plan != head.shard->plan) {
-    throw Error(fmt::format("{} is shard {} of a different list of problems", quote_path(path), shard_text(old)),
-                fmt::format("it was measured by: {}; start over with --overwrite", old.command));
+    throw Error(fmt::format("{} is shard {} of a different list of kernels", quote_path(path), shard_text(old)),
+                fmt::format("the shard was measured by: {}; start over with --overwrite", old.command));
   }
   // All rows of a profile are measured with the same options.
   for (const std::string key : {"threads", "blas", "mixed precision", "algorithms"})
@@ -233,7 +233,7 @@ ProfileResult run(ProfileJob job, const std::string& command) {
   }
   for (std::size_t item = 0; item < job.plan.items(); ++item) result.left += there.contains(job.plan.line(item)) ? 0U : 1U;
   result.steadiness = steadiness_of(result.profile);
-  // A shard contains only some of the kernels of a step, and only some parts of a split.
+  // A shard contains only some kernels of a step, and only some ranks of a sharded layer.
   if (job.plan.model && !job.shard) {
     result.sum_checks = sum_checks(result.profile, *job.plan.model);
     result.splits = split_scalings(result.profile, *job.plan.model);
@@ -286,27 +286,27 @@ void add_profile(const Command& program, Request& request) {
       "half: all kernels in the precision; autocast: as in PyTorch, some in fp32, with casts between; default: half");
   command.add_option("--optimizer", o.optimizer, "sgd, momentum or adam: the weight update").capture_default_str();
   command.add_option("--optimizer-implementation", o.implementation,
-                     "also measure the update of the whole model as one problem: foreach or fused over the list of its "
-                     "tensors, or single, tensor by tensor");
+                     "also measure the optimizer's update of the whole model: foreach or fused over all tensors at once, or "
+                     "single, tensor by tensor");
   command
       .add_option("--splits", o.splits,
-                  "shapes of split layers: none, or filter=2,4 channel=2 tensor=2,8 spatial=4 batch=2; default: powers of "
+                  "shapes of sharded layers: none, or filter=2,4 channel=2 tensor=2,8 spatial=4 batch=2; default: powers of "
                   "two up to the devices per node")
       .take_all();
   command.add_option("--machine", o.machine, "machine whose devices per node limit the default of --splits")
       .capture_default_str();
-  command.add_option("--problem", o.lines, "measure only this problem, a line in the format of profiles").take_all();
-  command.add_option("--problems", o.problems, "measure the problems in this file, one per line ('recommend --missing')");
+  command.add_option("--problem", o.lines, "measure only this kernel: a line in the format of profiles").take_all();
+  command.add_option("--problems", o.problems, "measure the kernels in this file, one per line ('recommend --missing')");
   command
       .add_option("--leave-out", o.left_out,
-                  "skip this problem, a line in the format of profiles, such as one that crashes the device", "PROBLEM")
+                  "skip this kernel, a line in the format of profiles, such as one that crashes the device", "PROBLEM")
       .take_all();
   command.add_option("--caches", o.caches, "cache state before each sample: step (as in a training step), warm or cold")
       .capture_default_str();
   add_number(command, "--tolerance", o.tolerance, 1e-4, 1,
              "stop sampling when the 95 % interval of the median is within plus or minus this fraction of the median")
       .default_str("0.02");
-  add_number(command, "--time-limit", o.limit, 1e-3, 3600, "maximum seconds of samples per problem").default_str("0.05");
+  add_number(command, "--time-limit", o.limit, 1e-3, 3600, "maximum seconds of samples per kernel").default_str("0.05");
   add_whole_number(command, "--threads", o.threads, 1, 1024, "CPU threads").default_str("1");
   add_whole_number(command, "--device", o.device, 0, 1023,
                    "GPU of this node; default: the local rank set by a launcher, else 0");
@@ -324,11 +324,11 @@ void add_profile(const Command& program, Request& request) {
       command, o.output,
       "output profile; default: MODEL@DEVICE.profile in the data directory, with .3-of-16 appended for a shard");
   command.add_option("--shard", o.shard,
-                     "measure only this shard of the problems, such as 3/16; shards are numbered from 0 (0/16 to 15/16), "
+                     "measure only this shard of the kernels, such as 3/16; shards are numbered from 0 (0/16 to 15/16), "
                      "and 'profile merge' merges them");
   command.add_switch("--resume", o.resume, "continue an existing profile");
   const auto overwrite = command.add_switch("--overwrite", o.overwrite, "replace an existing profile");
-  command.add_switch("--retry", o.retry, "with --resume: repeat measurements that did not settle or were refused")
+  command.add_switch("--retry", o.retry, "with --resume: repeat measurements that were too noisy or refused by the device")
       .excludes(overwrite);
   const auto no_sequence = command.add_switch("--no-sequence", o.no_sequence, "do not measure whole steps of the model");
   command.add_switch("--graph", o.graph, "on a GPU: measure whole steps by CUDA graphs instead of single launches")

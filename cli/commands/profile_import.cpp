@@ -77,7 +77,7 @@ Document summary(const ProfileImport& imported, const std::string& output) {
     add_rest(document, imported.unmatched.size());
   }
   if (!imported.missing.empty()) {
-    document.section("Problems without a time");
+    document.section("Kernels without a time");
     for (std::size_t i = 0; i < std::min(rows_shown, imported.missing.size()); ++i) document.line(imported.missing[i], 2);
     add_rest(document, imported.missing.size());
   }
@@ -111,7 +111,7 @@ Json summary_json(const ProfileImport& imported, const std::string& output) {
 }
 
 Report import_profile_file(const ProfileImportRequest& asked, const std::string& format) {
-  if (!asked.overwrite) refuse_existing(asked.output, "--overwrite replaces it, --output names another");
+  if (!asked.overwrite) refuse_existing(asked.output, "--overwrite replaces the file, --output names another file");
   const ProfileImportOptions options = options_of(asked);
   const Model model = load_model(asked.model);
   const auto imported = std::make_shared<ProfileImport>(import_profile(asked.path, model, options));
@@ -153,7 +153,7 @@ void add_profile_import(const Command& profile, Request& request) {
   add_whole_number(command, "--batch", asked->samples, 1, most_imported_samples,
                    "samples per step or micro-batch; default: the trace's");
   command.add_option("--precision", asked->precision,
-                     "fp32, tf32, fp16 or bf16; default: the trace's, which cannot show tf32, else fp32");
+                     "fp32, tf32, fp16 or bf16; default: that of the trace (never tf32), else fp32");
   command.add_option("--optimizer", asked->optimizer, "sgd, momentum or adam; default: the trace's, else sgd");
   command.add_option("--device", asked->device, "name of the device; default: the trace's, if it is of a GPU");
   add_format_option(command, request.report);

@@ -80,7 +80,7 @@ std::string holder_of(int locked) {
 
 ProfileLock::ProfileLock(const std::string& profile) {
   if (is_input_file(profile))
-    throw Error(fmt::format("--output {} would overwrite an input file", quote(profile)), "give it another name");
+    throw Error(fmt::format("--output {} would overwrite an input file", quote(profile)), "use another name");
   struct stat status {};
   constexpr int tries = 10;
   for (int i = 0; i < tries; ++i) {
@@ -93,7 +93,7 @@ ProfileLock::ProfileLock(const std::string& profile) {
       const std::string who = holder_of(file_);
       ::close(std::exchange(file_, -1));
       throw Error(fmt::format("{} is being measured by {}", quote(profile), who),
-                  "wait for it, or give each process an --output of its own, as with --shard");
+                  "wait until the file is complete, or use another --output for each process, as with --shard");
     }
     if (reason != 0) return;  // the file system has no locks
     // Between opening and locking, the former holder of the lock may have replaced the file. Then
@@ -138,7 +138,7 @@ void ProfileOutput::add(const ProfileRow& row) {
   // Each line is written in one piece, so that a crash cuts off at most one line.
   if (!is_in_place()) {
     throw Error(fmt::format("{} was replaced while it was written", quote_path(path_)),
-                "give each process an --output of its own, as with --shard");
+                "use another --output for each process, as with --shard");
   }
   const std::string text = print_profile_row(head_, row);
   for (std::size_t done = 0; done < text.size();) {
@@ -152,8 +152,8 @@ void ProfileOutput::add(const ProfileRow& row) {
 void ProfileOutput::finish() const {
   if (file_ < 0) return;
   if (!is_in_place()) {
-    throw Error(fmt::format("{} was replaced while it was written: it lacks these measurements", quote_path(path_)),
-                "give each process an --output of its own, as with --shard");
+    throw Error(fmt::format("{} was replaced while it was written: the file lacks these measurements", quote_path(path_)),
+                "use another --output for each process, as with --shard");
   }
   struct stat status {};
   if (::fstat(file_, &status) == 0 && S_ISREG(status.st_mode) && ::fsync(file_) != 0 && errno != EINVAL)

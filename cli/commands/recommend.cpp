@@ -50,7 +50,7 @@
 namespace ddl {
 namespace {
 
-/// Returns how to give the number of GPUs, which the name of the machine may contain: `8xh100`, `h100 x8`.
+/// Returns a hint for the number of GPUs, which the name of the machine may contain: `8xh100`, `h100 x8`.
 std::string gpus_hint(std::string_view machine) {
   constexpr std::string_view digits = "0123456789";
   std::string_view count = machine.substr(0, std::min(machine.find_first_not_of(digits), machine.size()));
@@ -62,8 +62,8 @@ std::string gpus_hint(std::string_view machine) {
     count = is_count ? machine.substr(at + 1) : std::string_view();
   }
   constexpr std::size_t most_digits = 7;
-  if (!count.empty() && count.front() != '0' && count.size() <= most_digits) return fmt::format("write --gpus {}", count);
-  return "write for example --gpus 64, or --gpus 1..1024 to find how many are enough";
+  if (!count.empty() && count.front() != '0' && count.size() <= most_digits) return fmt::format("use --gpus {}", count);
+  return "use for example --gpus 64, or --gpus 1..1024 to find how many are enough";
 }
 
 void refuse_cost_without_price(const Machine& machine) {
@@ -76,9 +76,10 @@ void refuse_cost_without_price(const Machine& machine) {
 [[noreturn]] void refuse_framework(const Framework& framework, const std::string& typed, std::string_view what,
                                    const std::string& reason) {
   const std::string name = typed.empty() ? std::string(framework.name) : fmt::format("{} ({})", typed, framework.name);
-  throw Error(fmt::format("--for {}: {}: {}", name, what, reason),
-              fmt::format("choose another framework, or leave --for out: --software {} predicts its speed without its files",
-                          framework.software));
+  throw Error(
+      fmt::format("--for {}: {}: {}", name, what, reason),
+      fmt::format("choose another framework, or leave --for out: --software {} predicts the speed without launch files",
+                  framework.software));
 }
 
 /// Puts the first plan that fits with the memory that the allocator reserves before all others. The search does not model
@@ -150,7 +151,7 @@ Report answer_report(const std::shared_ptr<RecommendAnswer>& answer) {
   };
   report.rows = [answer] {
     add_reserved(*answer);
-    // A plan that the user gave has no rank.
+    // A plan that the user fixed has no rank.
     return answer->single ? plans_rows({}, answer->shown, *answer->study, answer->options.training)
                           : plans_rows(answer->shown, answer->result.rejected, *answer->study, answer->options.training);
   };
@@ -394,7 +395,7 @@ void add_recommend(const Command& program, Request& request) {
           "h100:32,a100:64 compares different numbers of GPUs");
   command.examples({{"ddl-oracle recommend resnet50 --machine a100 --gpus 64", "the best plan of each strategy"},
                     {"ddl-oracle recommend llama3-8b --machine h100 --gpus 64 --for torchtitan --price 2.5USD/h",
-                     "the best plan that torchtitan starts, with the price that you pay"},
+                     "the best plan that torchtitan can run, with the price that you pay"},
                     {"ddl-oracle recommend llama3-70b --machine h100 --gpus 64..1024 --train-tokens 1T --deadline 30d",
                      "how many GPUs are enough"}});
   const PlanOptionHandles handles = add_plan_options(command, options->plan, true);
@@ -405,8 +406,8 @@ void add_recommend(const Command& program, Request& request) {
   const auto framework =
       command
           .add_option("--for", options->framework,
-                      "search only plans that this framework starts, predict them with its software, and "
-                      "write its files with --save-dir; pytorch: the faster of ddp and fsdp, ddp if they tie")
+                      "search only plans that this framework can run, predict them with its software, and write launch "
+                      "files with --save-dir; pytorch: the faster of ddp and fsdp, ddp if they tie")
           .words([] {
             const std::vector<std::string_view> names = framework_choices();
             return std::vector<std::string>(names.begin(), names.end());

@@ -88,7 +88,7 @@ std::string star_text(const RecommendAnswer& answer, const RankedRows& rows) {
         share_text(1 - first.time.step_time() / recommended.time.step_time()));
   const bool is_started = is_startable(*answer.study, recommended);
   return fmt::format("★ is recommended: of the plans within {:.0f} % of the fastest, the simplest{}", usual_tie * 100,
-                     is_started ? " that a tool starts" : "");
+                     is_started ? " that a tool can run" : "");
 }
 
 /// Whether a plan of the search is another plan of the recommended plan's strategy.
@@ -98,7 +98,8 @@ bool is_of_first(const RecommendAnswer& answer, const std::optional<Estimate>& e
   return !has_layouts(first) && each->plan.mesh.family() == first.mesh.family();
 }
 
-/// Names the faster plan that another one of its strategy replaced, and why; empty if it is less than 0.5 % faster.
+/// Names the faster plan that another plan of the same strategy replaced, and the reason; empty if it is less than 0.5 %
+/// faster.
 std::string faster_text(const RecommendAnswer& answer) {
   const std::optional<Estimate>& fastest = answer.result.fastest;
   const Estimate& first = answer.shown.front();
@@ -152,13 +153,13 @@ void add_table(Document& document, const RecommendAnswer& answer, const RankedRo
 /// Why a plan that is faster than the recommended plan ranks lower; empty if it is only less simple.
 std::string_view why_lower(const RecommendAnswer& answer, const Estimate& faster) {
   const Estimate& first = answer.shown.front();
-  if (!is_startable(*answer.study, faster) && is_startable(*answer.study, first)) return "no tool starts it";
+  if (!is_startable(*answer.study, faster) && is_startable(*answer.study, first)) return "no tool can run this plan";
   const bool is_near = first.time.step_time() <= faster.time.step_time() * (1 + usual_tie);
   const bool has_more_axes = std::popcount(faster.plan.mesh.family()) > std::popcount(first.plan.mesh.family());
   if (is_near && has_more_axes) return {};
   if (!answer.options.allow_risk && !fits_as_reserved(answer, faster))
     return "may not fit with the memory that the allocator reserves";
-  return splits_short_contexts(answer.study->job().facts, faster.plan) ? "no measured run splits such short samples" : "";
+  return splits_short_contexts(answer.study->job().facts, faster.plan) ? "no measured run shards such short samples" : "";
 }
 
 void add_why_not(Document& document, const RecommendAnswer& answer, const RankedRows& rows) {
@@ -243,7 +244,7 @@ std::optional<Card> start_card(const RecommendAnswer& answer, const RankedRows& 
         start.plan->verdict == best.verdict ? "" : fmt::format(", {}", to_string(start.plan->verdict));
     // Predictions for different software do not say which plan is faster.
     card.details.push_back(
-        fmt::format("no tool starts this plan; the best that one starts: {}, {} per step{} ({}), with {}",
+        fmt::format("no tool can run this plan; the best plan that a tool can run: {}, {} per step{} ({}), with {}",
                     plan_word(start.plan->plan), humanize(step), verdict,
                     start.other_software.empty() ? change : fmt::format("predicted for {}", start.other_software), tools));
     return card;

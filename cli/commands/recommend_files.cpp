@@ -21,7 +21,7 @@ namespace ddl {
 void write_missing(const RecommendAnswer& answer, const std::string& output) {
   const std::string& path = answer.options.missing;
   if (is_file(output) && path == output) {
-    throw Error(fmt::format("--missing and --output both name {}", quote_path(path)), "give one of them another name");
+    throw Error(fmt::format("--missing and --output both name {}", quote_path(path)), "use two different names");
   }
   const std::vector<UnmeasuredProblem> problems = unmeasured_problems(*answer.estimator, answer.shown);
   std::string text = fmt::format("# unmeasured: {} of {} on {}, longest first\n",
@@ -38,7 +38,7 @@ void write_job(const RecommendAnswer& answer, const std::string& output, Report&
     return;
   }
   if (is_file(output) && path == output) {
-    throw Error(fmt::format("--save-job and --output both name {}", quote_path(path)), "give one of them another name");
+    throw Error(fmt::format("--save-job and --output both name {}", quote_path(path)), "use two different names");
   }
   const std::string folder = std::filesystem::path(path).parent_path().string();
   const JobFile job = job_of(*answer.study, answer.shown.front().plan, folder);

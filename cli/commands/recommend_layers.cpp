@@ -44,7 +44,7 @@ std::vector<Plan> alike_plans(const RecommendAnswer& answer, const SearchOptions
       plan.virtual_stages = 1;
       plan.schedule = Schedule::one_forward_one_backward;
     }
-    // A stage is on the same ranks whatever its layout is.
+    // A stage runs on the same ranks with every layout.
     std::ranges::stable_partition(plan.placement, [](Axis axis) { return axis != Axis::pipeline; });
     plans.push_back(plan);
     if (!options.micro_batches && stages == 1) plan.micro_batches = 1;
@@ -86,7 +86,7 @@ void add_recomputed_apart(RecommendAnswer& answer, const SearchOptions& options)
   }
 }
 
-/// Searches a way to hold each table, for the fastest plan of data parallelism alone.
+/// Searches a placement of each embedding table, for the fastest plan with only data parallelism.
 void add_tables_apart(RecommendAnswer& answer, const SearchOptions& options) {
   const auto is_data = [](const Estimate& each) {
     return each.plan.mesh.devices() == each.plan.mesh[Axis::data] && each.plan.zero_stage == 0 &&
@@ -102,14 +102,14 @@ void add_tables_apart(RecommendAnswer& answer, const SearchOptions& options) {
 
 Option add_per_layer(const Command& command, bool& per_layer) {
   return command.add_switch("--per-layer", per_layer,
-                            "search also for a plan that lays out layers differently, such as data parallel convolutions "
-                            "and filter parallel fully connected layers");
+                            "also search plans whose layers have different strategies, such as data-parallel convolutions "
+                            "and filter-parallel fully connected layers");
 }
 
 void add_layered_plan(RecommendAnswer& answer, const SearchOptions& options) {
   if (!answer.options.per_layer || answer.result.best.empty() || answer.result.stopped) return;
   SearchOptions layered = options;
-  // Tools start plans with one layout for some families. is_startable decides about plans with several layouts.
+  // `families` are those of which tools start plans with one layout. is_startable decides about plans with several layouts.
   if (options.only_startable && answer.options.plan.strategy.empty()) layered.families.clear();
   for (const Plan& plan : alike_plans(answer, options)) {
     answer.searched_layers = true;

@@ -67,7 +67,7 @@ bool differ_in_weights(const Study& a, const Study& b, std::int64_t gpus) {
   return bytes(a) != bytes(b);
 }
 
-/// Searches plans of LoRA, whose frozen weights are as the software creates them, else in half precision, else in 4 bits.
+/// Searches plans of LoRA. Frozen weights have the software's default format; if no plan fits, half precision; else 4 bits.
 /// `options`: with the rank of the adapters. Empty if none fits, or if the model has no layers that LoRA adapts.
 std::optional<PossibleChange> with_adapters(const RecommendAnswer& answer, const StudyOptions& options,
                                             const std::string& option, const TimeLeft& left) {

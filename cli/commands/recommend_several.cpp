@@ -101,7 +101,7 @@ void refuse_goals(const RecommendOptions& options, const Machine& machine) {
   if (!goals.budget->currency.empty() && goals.budget->currency != machine.currency) {
     throw Error(fmt::format("--budget is in {}, but the price of {} is in {}", goals.budget->currency, machine.name,
                             machine.currency),
-                fmt::format("give it in {}", machine.currency));
+                fmt::format("set the budget in {}", machine.currency));
   }
 }
 
@@ -113,7 +113,7 @@ std::vector<std::string> without_effect_on_all(const PlanOptions& options, const
     if (named && named->empty()) break;
     const std::vector<std::string> own = options_without_effect(options, *outcome.study, outcome.best->plan);
     if (!named) named = own;
-    // The texts about one option begin alike, but each names what its own model lacks.
+    // The warnings about one option have the same beginning, but each names what another model lacks.
     std::erase_if(*named, [&](const std::string& each) {
       return std::ranges::none_of(
           own, [&](const std::string& other) { return each.starts_with(other) || other.starts_with(each); });
@@ -132,7 +132,8 @@ void warn_of_interruption(std::size_t answered, std::size_t asked, Report& repor
 }  // namespace
 
 Report recommend_each(const RecommendOptions& options, const Command& command) {
-  refuse_about_one(command, "one study, but there are several", "leave it out, or name one model and one machine");
+  refuse_about_one(command, "one model and one machine, but there are several",
+                   "leave the option out, or name one model and one machine");
   std::vector<StudyOutcome> outcomes;
   const Interrupt interrupt;
   for (const NamedStudy& each : studies_named(options.study)) {
@@ -162,16 +163,16 @@ Report recommend_scaling(const RecommendOptions& options, const Command& command
   if (studies_named(options.study).size() > 1) {
     if (is_list) throw Error("several numbers of GPUs or batches need one model and one machine", "name one of each");
     throw Error(fmt::format("{} needs one model and one machine", options.goals.budget ? "--budget" : "--deadline"),
-                "ask for each of them on its own, or leave it out to compare their times and costs");
+                "study each model and machine separately, or leave the option out to compare times and costs");
   }
   if (options.plan.name_plan())
     throw Error("one plan has one number of GPUs and one batch", "leave --plan and --degrees out");
   if (options.goals.any() && !is_list) {
     refuse_about_one(command, "one answer, but --deadline and --budget compare only best plans",
-                     "leave it out, or leave the deadline and the budget out");
+                     "leave the option out, or leave the deadline and the budget out");
   }
   refuse_about_one(command, "one number of GPUs and one batch, but there are several",
-                   "leave it out, or ask for one number of GPUs");
+                   "leave the option out, or use one number of GPUs");
   Machine machine = load_machine(options.study.machine);
   apply_price(options.study.prices, machine);
   refuse_goals(options, machine);

@@ -70,9 +70,9 @@ struct RecommendAnswer {
   std::optional<Estimate> layered;
   /// If that plan recomputes some blocks: by how much its step may be shorter at most if other blocks were recomputed.
   std::optional<Seconds> recompute_gap;
-  bool searched_layers = false;  ///< whether any plan with several layouts was looked for
+  bool searched_layers = false;  ///< whether plans with several layouts were searched
 
-  /// If no plan is possible: how much more the user has to give for a plan.
+  /// If no plan is possible: changes of the question with which a plan is possible.
   std::vector<PossibleChange> possible;
   std::vector<SupposedOutcome> what_if{};
 
@@ -82,7 +82,7 @@ struct RecommendAnswer {
 /// Computes the answer for one study, one number of GPUs and one batch, without its defaults. `asked`: what plan_study()
 /// returns for these options. Throws Error if there is no answer.
 [[nodiscard]] std::shared_ptr<RecommendAnswer> ranked_answer(const RecommendOptions& options, const PlanStudy& asked);
-/// Returns the same with the defaults in force.
+/// Returns the same answer, with the defaults in force.
 [[nodiscard]] std::shared_ptr<RecommendAnswer> answer_of(const RecommendOptions& options, const Command& command);
 Option add_per_layer(const Command& command, bool& per_layer);
 /// With --per-layer, searches layouts of layers, and ranks the best plan first if it is faster by more than a tie.

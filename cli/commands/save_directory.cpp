@@ -96,7 +96,7 @@ void refuse_others(const fs::path& folder) {
     const std::string name = entry->path().filename().string(), shown = entry->path().parent_path().string();
     const auto refuse = [&](std::string_view what) {
       throw Error(fmt::format("--overwrite would remove {}, which {}, from {}", quote(name), what, quote(shown)),
-                  "move it elsewhere, or name another folder");
+                  "move the file elsewhere, or name another folder");
     };
     const std::string inside = entry->path().lexically_relative(folder).string();
     if (entry->is_directory()) {
@@ -126,7 +126,7 @@ void check_save_directory(const SaveDirectory& directory) {
     if (parent.empty()) parent = ".";
     if (!fs::is_directory(parent, unknown)) {
       throw Error(fmt::format("--save-dir {}: there is no folder {}", quote_path(path), quote_path(parent.string())),
-                  "create it first");
+                  "create the folder first");
     }
     if (::access(parent.c_str(), W_OK) != 0) {
       throw Error(

@@ -13,7 +13,8 @@ namespace ddl {
 struct SaveDirectory {
   std::string path;
   bool overwrite = false;
-  std::string_view launcher{};  ///< the only launcher whose files are written, and those of Slurm; empty: all launchers
+  std::string_view
+      launcher{};  ///< the launcher whose files are written, in addition to those of Slurm; empty: all launchers
 };
 
 /// Throws Error if the folder cannot be written, or must not be replaced: it is a file, its parent is missing, or it is not

@@ -33,8 +33,8 @@ class SearchWatch {
   bool at_limit_ = false;
 };
 
-/// Returns how much shorter, as a share of the step time of `best`, a step of a plan may be that a stopped search has not
-/// examined: 0.1 means that no plan takes less than 90 % of this time. 1 if nothing is known of these plans. Unset if the
+/// Returns the largest share of the step time of `best` by which a plan that a stopped search has not examined may be
+/// faster: 0.1 means that no plan takes less than 90 % of this time. 1 if nothing is known of these plans. Unset if the
 /// search was not stopped, or ranks plans by memory.
 [[nodiscard]] std::optional<double> gap_of(const SearchResult& result, const Estimate& best, Objective objective);
 /// The gap as a sentence.

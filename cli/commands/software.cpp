@@ -108,8 +108,8 @@ void add_software(const Command& program, Request& request) {
                     {"ddl-oracle software show pytorch", "settings of one software, with their sources"},
                     {"ddl-oracle software list --format csv", "all software and variants as CSV, for programs"}});
   add_list(command, request, "software", "software", "--software", list_software, "pytorch");
-  const Command keys =
-      command.add_subcommand("keys", "list the settings of software files, tables of runs, jobs and --setting");
+  const Command keys = command.add_subcommand(
+      "keys", "list the settings that software files, tables of runs, jobs and --setting can contain");
   keys.examples({{"ddl-oracle software keys", "all keys, their values and meaning"},
                  {"ddl-oracle software keys --wide", "all keys, and which files may contain each key"},
                  {"ddl-oracle software keys --format csv", "all keys as CSV, for programs"}});

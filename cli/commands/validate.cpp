@@ -89,7 +89,7 @@ std::string machines_text(const Validation& validation, const ValidateOptions& o
   return names.size() == 1 ? *names.begin() : fmt::format("{} machines", names.size());
 }
 
-/// Adds how many runs that ran the memory model would refuse, and which items need most of their memory.
+/// Adds the number of successful runs that the memory model would refuse, and the items that need most of their memory.
 void add_refused(Document& document, const ValidationSummary::Group& all) {
   if (all.refused + all.at_risk == 0) return;
   document.line(fmt::format("memory: of {} that ran, {} would be refused (DOES-NOT-FIT), and {} would be AT-RISK",
@@ -114,7 +114,7 @@ Document document_of(const Validation& validation, const ValidateOptions& option
                               count_text(summary.overall.with_interval, "run")));
   }
   if (summary.overall.first_cases > 0) {
-    document.line(fmt::format("accuracy {:.3f} over {} before they were known", summary.overall.first_accuracy,
+    document.line(fmt::format("accuracy {:.3f} over {} that no fit had seen", summary.overall.first_accuracy,
                               count_text(summary.overall.first_cases, "run")));
   }
   if (scaling.overall.runs > 0) {
@@ -319,12 +319,12 @@ void add_validate(const Command& program, Request& request) {
                   "table of runs: a CSV file with the columns model, strategy, gpus, global_batch, quantity and value, or a "
                   "bundled table (paradl-abci)")
       .file();
-  command.add_option("--machine", options->machine, "machine of runs that state no machine").capture_default_str();
+  command.add_option("--machine", options->machine, "machine of runs without a machine").capture_default_str();
   command.add_option("--coefficients", options->coefficients,
                      "measured coefficients: a file, a bundled name or none; default: those bundled with a bundled machine");
   add_software_option(command, options->software);
   add_profile_options(command, options->profiles, options->any_device);
-  command.add_repeated("--where", options->where, "use only rows with one of these values in the column: quality=A,B",
+  command.add_repeated("--where", options->where, "use only rows whose column has one of these values: quality=A,B",
                        "COLUMN=VALUES");
   command.add_option("--by", options->by, "column by which the summary is grouped", "COLUMN").capture_default_str();
   add_number(command, "--tolerance", options->tolerance, 0, 1e6, "maximum mean |error| for exit status 0");

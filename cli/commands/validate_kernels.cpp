@@ -106,7 +106,7 @@ void add_validate_kernels(const Command& validate_command, Request& request) {
   command.add_option("--machine", asked->machine, "machine with the measured device: a bundled one or a file")
       .names_or_file(machine_names)
       .capture_default_str();
-  command.add_repeated("--where", asked->where, "use only rows with one of these values in the column: gpu=A100-SXM4-80GB",
+  command.add_repeated("--where", asked->where, "use only rows whose column has one of these values: gpu=A100-SXM4-80GB",
                        "COLUMN=VALUES");
   add_number(command, "--overhead-us", asked->overhead_us, 0, most_overhead_us,
              "overhead in each measured time in microseconds, such as the kernel launch (default 0)");

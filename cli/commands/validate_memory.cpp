@@ -152,9 +152,9 @@ void add_validate_memory(const Command& validate_command, Request& request) {
                     {"ddl-oracle validate memory published-runs", "whether runs with a measured time are predicted to fit"},
                     {"ddl-oracle validate memory runs.csv --tolerance 0.01", "exit status 1 if more than 1 % are wrong"}});
   command.add_option("runs", options->runs, "table of runs: a CSV file, or a bundled one").file().capture_default_str();
-  command.add_option("--machine", options->machine, "machine of runs that state no machine").capture_default_str();
+  command.add_option("--machine", options->machine, "machine of runs without a machine").capture_default_str();
   add_software_option(command, options->software);
-  command.add_repeated("--where", options->where, "use only rows with one of these values in the column: set=litgpt",
+  command.add_repeated("--where", options->where, "use only rows whose column has one of these values: set=litgpt",
                        "COLUMN=VALUES");
   add_number(command, "--tolerance", options->tolerance, 0, 1, "maximum share of wrong verdicts for exit status 0");
   add_report_options(command, request.report, {Content::rows});

@@ -127,7 +127,8 @@ Chart time_bars(const std::vector<Estimate>& estimates) {
         fmt::format("{}{}", estimates.size() > 1 ? fmt::format("{}. ", i + 1) : std::string(), plan_word(each.plan)), &each);
   }
   Chart chart = time_bars(drawn);
-  if (drawn.size() < most) chart.title += fmt::format(", of plans up to {:g} times as long as the first", longest_drawn);
+  if (drawn.size() < most)
+    chart.title += fmt::format(", of plans that take at most {:g} times as long as the first", longest_drawn);
   return chart;
 }
 
@@ -227,7 +228,7 @@ void add_plan_figures(Document& document, const Estimator& estimator, const Plan
     document.add(step_lanes(*timeline, plan));
     if (std::abs(timeline->pace - 1) >= 0.0005) document.line(pace_text(timeline->pace), 2);
   } else if (steps_overlap(estimator, plan)) {
-    document.line("Steps overlap, because stages use older versions of weights; they are not drawn.", 2);
+    document.line("Stages use older versions of weights, so that steps overlap, which is not drawn.", 2);
   } else {
     document.line(fmt::format("The schedule has more than {} slots, which are not drawn.", with_thousands(most_drawn_slots)),
                   2);

@@ -51,11 +51,12 @@ struct JobCheck {
   /// Tokens of a sample for the same plan and batch; empty for a model without a sequence length.
   std::optional<LongestSequence> longest;
   std::vector<Remedy> remedies;
-  std::optional<OutOfCore> out_of_core;  ///< set if the plan fits only out of core
-  std::optional<Growth> growth{};        ///< set if the job is compared with an earlier job
-  bool stopped = false;                  ///< whether the search for changes was ended early
-  bool allows_risk = false;              ///< whether a job at risk passes the check
-  std::vector<std::string> notes;        ///< names of a configuration's keys that were not read, or that are not modeled
+  std::optional<OutOfCore>
+      out_of_core;                 ///< set if the plan fits only with activations on the host or recomputed (out of core)
+  std::optional<Growth> growth{};  ///< set if the job is compared with an earlier job
+  bool stopped = false;            ///< whether the search for changes was ended early
+  bool allows_risk = false;        ///< whether a job at risk passes the check
+  std::vector<std::string> notes;  ///< names of a configuration's keys that were not read, or that are not modeled
 
   [[nodiscard]] Bytes available() const { return device_memory - margin; }
   [[nodiscard]] ExitStatus status() const;

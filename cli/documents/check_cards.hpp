@@ -13,8 +13,7 @@ struct FittingSize {
   [[nodiscard]] std::string text() const { return figure + rest; }
 };
 
-/// Returns what a page shows first of a job that could be checked: memory with its verdict, speed, sizes, and a change that
-/// fits.
+/// Returns the first cards of a page about a checked job: memory with the verdict, speed, sizes, and a change that fits.
 [[nodiscard]] Cards check_cards(const JobCheck& check, const std::vector<FittingSize>& sizes);
 
 }  // namespace ddl

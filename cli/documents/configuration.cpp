@@ -150,7 +150,7 @@ void add_configured_plan(Document& document, const ConfiguredPlan& plan, const E
   } else if (best != nullptr && is_better(*best, own)) {
     document.line(
         plan.changes.unsaid.empty()
-            ? fmt::format("the arguments of {} cannot state the best plan", read.format->name)
+            ? fmt::format("the arguments of {} cannot express the best plan", read.format->name)
             : fmt::format("{} has no argument that sets: {}", read.format->name, fmt::join(plan.changes.unsaid, ", ")),
         2);
   }

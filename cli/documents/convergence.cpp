@@ -44,7 +44,7 @@ void add_convergence(Document& document, const Convergence& convergence) {
     document.paragraph(
         fmt::format("critical batch: about {}, where training needs twice the minimum number of samples and twice the "
                     "minimum number of steps (McCandlish et al., 2018; fitted to these points, maximum error {}). Far below "
-                    "it, doubling the batch halves the steps; far above it, doubling saves none",
+                    "it, doubling the batch halves the steps; far above it, doubling saves no steps",
                     two_digits(scale->critical_batch), share_text(scale->worst_error)));
   } else {
     document.paragraph("critical batch: unknown, since the samples do not grow with these batches");

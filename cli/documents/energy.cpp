@@ -43,7 +43,7 @@ std::string energy_text(const Estimate& estimate, const Study& study, const Trai
   text += fmt::format("; {} per {}", watts_text(estimate.power->device), device_noun(study.machine().device));
   if (const auto limit = study.assumptions().power_limit) text += fmt::format(" (limit {})", watts_text(*limit));
   text += estimate.power->node ? fmt::format(", {} per node", watts_text(*estimate.power->node))
-                               : std::string(", without hosts, whose power the datasheet does not have");
+                               : std::string(", without hosts, whose power is not in the datasheet");
   return text + fmt::format("; PUE {:.3g}", study.assumptions().overhead_power);
 }
 

@@ -44,12 +44,13 @@ Json overhead_to_json(const ShardTimes& measured) {
 }
 
 /// Large language models are trained at an MFU of 38 to 56 %: Llama 3 405B at 38 to 43 % [Dubey et al., "The Llama 3 herd of
-/// models", 2024], PaLM at 46 % [Chow22], Megatron-LM at 56 % [Kort22]. A reader doubts a share well above.
+/// models", 2024], PaLM at 46 % [Chow22], Megatron-LM at 56 % [Kort22]. Readers doubt an MFU well above these.
 constexpr double unusual_share = 0.65;
 
 /// Returns the rate of a large matrix product as a share of the peak.
 double product_share(const Job& job, Precision precision, FlopRate peak) {
-  // Arithmetic limits a product of this side: in 16 bits, it has 2,731 FLOPs per byte; an H100 needs 295 for its peak.
+  // Arithmetic limits a square product of this dimension: in 16 bits, it has 2,731 FLOPs per byte; an H100 needs 295 for its
+  // peak.
   constexpr double side = 8192;
   const Work product{.flops = 2 * side * side * side,
                      .activation_items = 2 * side * side,
@@ -73,7 +74,7 @@ std::string high_share_text(double mfu, const SampleFlops& flops, Precision prec
     // Winograd's algorithm leaves at least a quarter of the multiplications. At the rate of a large product, the FLOPs that
     // are certainly executed take this share of the step.
     if (const double least = mfu * (1 - masked - fast * 3 / 4) / reached; least > 0.5)
-      reasons.push_back(fmt::format("most of the step is matrix products{}, of which large ones reach {} of this peak",
+      reasons.push_back(fmt::format("most of the step is matrix products{}, and large ones reach {} of this peak",
                                     has_layout(study.model()) ? " and convolutions" : "", share_text(reached)));
   }
   if (fast >= worth_saying)
@@ -82,15 +83,16 @@ std::string high_share_text(double mfu, const SampleFlops& flops, Precision prec
                     "the FLOPs)",
                     share_text(fast)));
   if (masked >= worth_saying)
-    reasons.push_back(
-        fmt::format("{} of the counted FLOPs are of masked pairs in attention, which kernels skip", share_text(masked)));
+    reasons.push_back(fmt::format("{} of the counted FLOPs are for masked query-key pairs of attention, which kernels skip",
+                                  share_text(masked)));
   return reasons.empty() ? std::string() : fmt::format("why the MFU is high: {}", fmt::join(reasons, "; "));
 }
 
 }  // namespace
 
 std::string reasons_text(const Estimate& estimate, const Model& model) {
-  return estimate.limits.empty() ? std::string("no such division is possible") : describe(estimate.limits, model);
+  return estimate.limits.empty() ? std::string("no plan with this parallelism is possible")
+                                 : describe(estimate.limits, model);
 }
 
 void add_throughput(Document& document, const Estimate& estimate, const Study& study, std::string_view of) {
@@ -144,7 +146,7 @@ std::string network_text(const Coefficients& coefficients, const Machine& machin
   }
   const bool leaves_nodes = machine.levels.size() > 1;
   if (const std::string prescribed = prescribed_exchanges(coefficients.software, machine, leaves_nodes); !prescribed.empty())
-    text += fmt::format("; not used for gradients, which this software exchanges {}", prescribed);
+    text += fmt::format("; not used for gradients, which this software reduces {}", prescribed);
   return text;
 }
 

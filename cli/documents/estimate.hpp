@@ -20,7 +20,7 @@ namespace ddl {
 void add_throughput(Document& document, const Estimate& estimate, const Study& study, std::string_view of);
 [[nodiscard]] std::string kernel_times_text(const Study& study);
 /// The source of exchange times: `measured 2026-11-02, nccl-tests, 2 to 540 nodes, 4 B to 1.00 GiB, …`; empty if nothing
-/// was measured. If the software prescribes other exchanges of gradients, so that measured times do not apply, adds so.
+/// was measured. If measured times do not apply, because the software reduces gradients in another way, the text says so.
 [[nodiscard]] std::string network_text(const Coefficients& coefficients, const Machine& machine);
 /// Returns the source of exchange times between nodes that were not measured: `datasheet, at the
 /// efficiency of 5 published clusters (infiniband)`. Empty if an exchange between nodes was

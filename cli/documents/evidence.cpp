@@ -89,10 +89,10 @@ std::vector<AlikeRuns> alike_runs(const Study& study, const Estimate& estimate, 
 }
 
 std::string evidence_text(const std::vector<AlikeRuns>& alike, bool is_fitted, Detail detail) {
-  if (alike.empty()) return "no measured run is like it";
+  if (alike.empty()) return "no measured run is similar";
   const AlikeRuns& nearest = alike.front();
-  return fmt::format("{}{} {}run{} like it{} {} {:.0f} % off{}",
-                     nearest.other_precision ? "no measured run has its precision; " : "", with_thousands(nearest.runs),
+  return fmt::format("{}{} similar {}run{}{} {} {:.0f} % off{}",
+                     nearest.other_precision ? "no measured run has this precision; " : "", with_thousands(nearest.runs),
                      nearest.other_precision ? "" : "measured ", nearest.runs == 1 ? "" : "s",
                      detail == Detail::complete ? fmt::format(" ({})", nearest.what) : std::string(),
                      nearest.runs == 1 ? "was" : "were", nearest.error * 100, is_fitted ? " before the fit to runs" : "");
@@ -100,7 +100,7 @@ std::string evidence_text(const std::vector<AlikeRuns>& alike, bool is_fitted, D
 
 void add_evidence(Document& document, const std::vector<AlikeRuns>& alike) {
   if (alike.empty()) return;
-  document.section("Measured runs like it", " (ddl-oracle validate lists them)");
+  document.section("Similar measured runs", " (ddl-oracle validate lists them)");
   Table table({essential(prose("of")), figures("runs"), figures("mean |error|")});
   for (const AlikeRuns& group : alike)
     table.add({group.what, with_thousands(group.runs), fmt::format("{:.0f} %", group.error * 100)});

@@ -18,9 +18,9 @@ namespace ddl {
 [[nodiscard]] Table series_table(std::span<const ExchangeSeries> series);
 [[nodiscard]] nlohmann::ordered_json series_to_json(std::span<const ExchangeSeries> series);
 
-/// A row for each number of pairs of ranks that exchanged messages at once.
+/// Returns a table with a row for each number of pairs of ranks that exchanged messages at once.
 [[nodiscard]] Table pair_contention_table(std::span<const PairContention> pairs);
-/// The congestion that GPCNeT measured, in a sentence.
+/// Returns a sentence about the congestion that GPCNeT measured.
 [[nodiscard]] std::string congestion_text(const GpcnetCongestion& congestion);
 [[nodiscard]] nlohmann::ordered_json pair_contention_to_json(std::span<const PairContention> pairs);
 

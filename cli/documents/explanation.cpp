@@ -204,7 +204,7 @@ constexpr EnumNames<Provenance> meanings{
 /// The meaning of each provenance if a profile of the device is used.
 constexpr EnumNames<Provenance> meanings_by_profile{
     meanings[Provenance::measured], "interpolated between measured neighbors",
-    "curve fitted to other problems measured on this device", meanings[Provenance::roofline]};
+    "curve fitted to other kernels measured on this device", meanings[Provenance::roofline]};
 
 /// Returns the legend for the provenance letters that occur in the tables.
 std::string legend(const Explanation& explanation, bool profile) {

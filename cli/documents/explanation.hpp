@@ -25,7 +25,7 @@ void add_phases(Document& document, const Explanation& explanation, const Study&
 /// Returns a flat object for each layer, for CSV and other programs. Values are in base units.
 [[nodiscard]] nlohmann::ordered_json layer_rows(const Explanation& explanation, const Study& study);
 
-/// Returns the name of an exchange: `allgather among filter, forward`.
+/// Returns the name of a collective, with the axes whose ranks take part: `allgather among filter, forward`.
 [[nodiscard]] std::string exchange_name(const ExchangeTotal& exchange);
 
 }  // namespace ddl

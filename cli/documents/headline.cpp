@@ -101,7 +101,7 @@ std::string cost_card(const Estimate& estimate, const Study& study, const Traini
                     purpose = purpose_of(training) + (training.epochs ? " of " + study.dataset().name : "");
   constexpr double least_share = 1e-6;  // below, failures undo almost every step
   if (const auto goodput = goodput_of(estimate, study, training); goodput && goodput->share < least_share)
-    return "with so many failures, the training does not end";
+    return "at this failure rate, the training does not end";
   const std::optional<double> cost = cost_of(estimate, study, training);
   const Machine& machine = study.machine();
   if (!cost) return fmt::format("{} {}; {}", time, purpose, missing_price_text(machine));
@@ -238,7 +238,7 @@ std::string memory_gauge(Bytes expected, Bytes at_most, Bytes device_memory) {
   };
   std::size_t used = signs_of(expected), bound = std::max(used, signs_of(at_most));
   if (expected > Bytes{}) used = std::max<std::size_t>(used, 1);
-  // A plan that fits has a free sign, and a plan that may not fit has none.
+  // The bar shows free memory for a plan that fits, and none for a plan that may not fit.
   if (at_most < device_memory) bound = std::min(bound, memory_signs - 1);
   if (expected < device_memory) used = std::min(used, memory_signs - 1);
   bound = std::max(bound, used);
@@ -299,10 +299,10 @@ void add_sources(Document& document, const Study& study, std::int64_t gpus, cons
   }
   if (study.job().facts.experts > 1) document.line("experts: " + routing_text(study.assumptions()), 2);
   if (const double straggler = study.assumptions().straggler; straggler > 1) {
-    document.line(
-        fmt::format("straggler: kernels of the slowest device take {:.4g} times as long, and {}", straggler,
-                    is_lone(study.assumptions().synchronization) ? "only its own worker waits" : "the other devices wait"),
-        2);
+    document.line(fmt::format("straggler: kernels of the slowest device take {:.4g} times as long, and {}", straggler,
+                              is_lone(study.assumptions().synchronization) ? "only the worker of this device waits"
+                                                                           : "the other devices wait"),
+                  2);
   }
   if (const Assumptions& assumptions = study.assumptions(); assumptions.synchronization != Synchronization::sync) {
     document.line(fmt::format("synchronization: {}{}; a step is one batch of each worker; convergence is not predicted",
@@ -315,8 +315,8 @@ void add_sources(Document& document, const Study& study, std::int64_t gpus, cons
   }
   if (const double steps = study.assumptions().local_steps; steps > 1) {
     const double parts = study.assumptions().local_fragments;
-    document.line(fmt::format("local steps: all ranks exchange every {:.0f} steps{}; convergence is not predicted", steps,
-                              parts > 1 ? fmt::format(", in {:.0f} parts", parts) : ""),
+    document.line(fmt::format("local steps: all ranks exchange weights every {:.0f} steps{}; convergence is not predicted",
+                              steps, parts > 1 ? fmt::format(", in {:.0f} parts", parts) : ""),
                   2);
   }
   if (const Compression compression = study.assumptions().compression; compression != Compression::none) {

@@ -15,7 +15,7 @@ namespace ddl {
 /// only if the user named it.
 void add_question(Document& document, const Study& study, std::int64_t gpus, std::int64_t global_batch);
 
-/// Adds a line with a label, as the lines of the answer have. Further lines of a long text begin under the text.
+/// Adds a line with a label, like the lines of the answer. Further lines of a long text begin under the text.
 void add_card(Document& document, std::string_view label, std::string text);
 /// Adds a card as a line: its figure and its details. The figure is left out if the first detail begins with it.
 void add_card(Document& document, const Card& card);
@@ -27,7 +27,7 @@ void add_headline(Document& document, const Estimate& estimate, const Study& stu
                   const std::string& aside = {});
 
 /// The confidence in a predicted time: its name (`good`, `fair` or `low`; empty without an interval), the interval as
-/// percentages, the measured runs like it (also without what they have in common), and the sources of kernel times and of
+/// percentages, the similar measured runs (also without what they have in common), and the sources of kernel times and of
 /// the network.
 struct Confidence {
   std::string grade, interval, evidence, in_short, sources;
@@ -40,8 +40,8 @@ struct Confidence {
 /// plan with the interval, or null.
 void add_sources(Document& document, const Study& study, std::int64_t gpus, const Estimate* estimate = nullptr);
 
-/// Draws a memory bar of 20 signs: `▇` for the expected memory, `▒` up to the upper bound, `░` for the rest of the device's
-/// memory. A sign is drawn for each part that is not zero, if the parts leave room.
+/// Draws a memory bar of 20 characters: `▇` for the expected memory, `▒` up to the upper bound, `░` for the rest of the
+/// device's memory. Each part that is not zero has at least one character, if the parts leave room.
 [[nodiscard]] std::string memory_gauge(Bytes expected, Bytes at_most, Bytes device_memory);
 
 /// Returns the price of a device with its source: `12.29 USD per GPU hour (list price of 2023)`, or `… (--price)` if it is

@@ -15,7 +15,7 @@
 namespace ddl {
 namespace {
 
-/// The ends of an interval are the 5 % and 95 % quantiles, so many standard deviations from the prediction.
+/// Distance between the prediction and the ends of an interval (the 5 % and 95 % quantiles), in standard deviations.
 const double interval_quantile = normal_quantile((1 + interval_level) / 2);
 
 /// Formats a number with two digits and no exponent, because intervals are not more precise.

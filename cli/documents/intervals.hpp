@@ -31,7 +31,7 @@ void add_intervals(std::vector<Estimate>& estimates, const Study& study, const E
 /// Returns the time that a step does not exceed with probability `chance`, which is above 0 and below 1. Without an
 /// interval: the predicted time.
 [[nodiscard]] Seconds time_within(const Estimate& estimate, double chance);
-/// Whether a limit holds at the upper end of the interval.
+/// Whether a limit that is met with probability `chance` is also met at the upper end of the interval.
 [[nodiscard]] bool is_sure(double chance);
 [[nodiscard]] bool is_likely(double chance);
 
@@ -48,8 +48,8 @@ void add_intervals(std::vector<Estimate>& estimates, const Study& study, const E
 /// 2.71)`. Empty without intervals.
 [[nodiscard]] std::string ratio_text(const Estimate& of, const Estimate& other);
 
-/// Returns how much longer a step takes if the times of a source (WidthShare::name) are longer, as a share of their change.
-/// 1 for the error that no source explains.
+/// Returns the elasticity of the step time to the times of a source (WidthShare::name): the relative change of the step,
+/// divided by the relative change of these times. 1 for the error that no source explains.
 [[nodiscard]] double elasticity(const TimeSensitivity& time, std::string_view source);
 /// Adds the section about the sources of error that widen an interval, and the command that narrows the interval most. Adds
 /// nothing without an interval.

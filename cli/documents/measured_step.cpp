@@ -19,7 +19,7 @@
 namespace ddl {
 namespace {
 
-/// Returns the name of a source in WidthShare.
+/// Returns the name that WidthShare has for a source of error.
 std::string_view width_share_name(ErrorSource source) {
   return static_cast<std::size_t>(source) < kernel_sources ? "kernels" : error_source_names[source];
 }
@@ -106,7 +106,7 @@ void add_measured(Document& document, const Estimate& estimate, Seconds measured
                std::string(each.verdict())});
   }
   document.add(std::move(table));
-  document.line("compare the phases above with a trace of the job; --software and --plan must be those of the job", 2);
+  document.line("compare the phases above with a trace of the job; --software and --plan must match the job", 2);
 }
 
 nlohmann::ordered_json measured_to_json(const Estimate& estimate, Seconds measured, const Estimator& estimator) {

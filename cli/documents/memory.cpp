@@ -22,7 +22,7 @@ std::string layer_name(int layer, const Model& model) {
   return layer < 0 ? std::string() : model.layers[static_cast<std::size_t>(layer)].name;
 }
 
-/// Names what memory of an item is for: its layer, or whole gradients, which belong to no layer.
+/// Names the owner of an item's memory: a layer, or all layers for whole gradients.
 std::string owner_name(const LiveMemory& live, StepPhase phase, const Model& model) {
   const bool is_whole = live.layer < 0 && live.item == MemoryItem::gradients && phase != StepPhase::update;
   return is_whole ? "all layers, beyond shards" : layer_name(live.layer, model);
@@ -36,7 +36,7 @@ std::string moment_text(StepPhase phase, int layer, const Model& model) {
 }
 
 std::string fullest_rank_text(const Plan& plan, int stage) {
-  if (plan.mesh[Axis::pipeline] == 1) return "all ranks have the same";
+  if (plan.mesh[Axis::pipeline] == 1) return "all ranks have equal memory";
   return fmt::format("each of the {} ranks of stage {} of {}", plan.mesh.devices() / plan.mesh[Axis::pipeline], stage + 1,
                      plan.mesh[Axis::pipeline]);
 }

@@ -46,7 +46,8 @@ StageFigures shown_figures(const MemoryBreakdown& memory, Bytes device_memory, i
   const Bytes most = max(allocated, memory.upper_bound() - outside);
   figures.allocated = {allocated, allocated, max(allocated, most - most_unusable(allocated))};
   const Bytes reserved = max(allocated, memory.peak_reserved);
-  // What the allocator is expected to cache is reserved in addition. It returns this memory if the device has no more.
+  // Memory that the allocator is expected to cache is reserved in addition. The allocator returns it if the device has no
+  // other memory.
   const Bytes cached = min(figures.allocated.most + (reserved - allocated), max(most, device_memory));
   figures.reserved = {allocated, reserved, max(max(reserved, most), cached)};
   const Bytes used = reserved + outside;

@@ -27,10 +27,10 @@ constexpr std::array<MemoryItem, memory_item_count> stacked{
     MemoryItem::context, MemoryItem::weights,       MemoryItem::optimizer, MemoryItem::gradients,
     MemoryItem::input,   MemoryItem::communication, MemoryItem::workspace, MemoryItem::activations};
 
-/// Consecutive points of a timeline that share a place of the drawing: the point with the most allocated memory.
+/// Consecutive points of a timeline that are drawn at one position, as the point with the most allocated memory.
 struct DrawnMoment {
   double from = 0, to = 0;
-  std::size_t most = 0;  ///< the point
+  std::size_t most = 0;  ///< index of the drawn point
   Bytes reserved{};
 };
 

@@ -78,8 +78,8 @@ class TermsMaker {
     }
   }
 
-  /// Adds the shards that a rank holds in addition to the weights above. Frozen weights may be in fp32, of which the
-  /// weights above contain all bytes, a half or none.
+  /// Adds the shards that a rank holds in addition to the weights above. Frozen weights may be in fp32. The weights above
+  /// contain all, half or none of these bytes.
   void add_shards() {
     const ModelFacts& facts = study_.job().facts;
     const double frozen = facts.parameters > 0 ? 1 - facts.trained_parameters / facts.parameters : 0;
@@ -123,12 +123,12 @@ class TermsMaker {
       add(MemoryItem::weights, "other models", others);
     const Bytes saved = saved_weights(Estimator(study_.job()).stage(plan_, stage_));
     const Bytes gathered = study_.assumptions().gathers_units ? gathered_more() : Bytes{};
-    // A rank saves its weights when it has gathered none for a step, which would be at most half as many bytes.
+    // A rank saves its weights while it has gathered no weights for a step. Those would be at most half as many bytes.
     const bool is_saving = saved > Bytes{} && memory_.weights - told_ > saved * 0.75;
     if (is_saving) add(MemoryItem::weights, "all weights, gathered to be saved", saved);
     if (!is_saving && gathered > nothing && memory_.weights - told_ > gathered * 0.5)
-      add(MemoryItem::weights, "the rest of two blocks, gathered, and of layers outside blocks", gathered);
-    add_rest(MemoryItem::weights, "experts, which are sharded among fewer ranks; and rounding");
+      add(MemoryItem::weights, "gathered weights: the rest of two blocks, and layers outside blocks", gathered);
+    add_rest(MemoryItem::weights, "experts (sharded among fewer ranks), and rounding");
   }
   [[nodiscard]] Bytes gathered_more() const { return most_gathered(Estimator(study_.job()).stage(plan_, stage_)); }
 
@@ -145,16 +145,16 @@ class TermsMaker {
           fmt::format("whole gradients until the last micro-batch: {} × {}", parameters_text(counts_.trained),
                       bytes_each(computed_gradient_bytes(plan_, study_.assumptions()))),
           whole);
-      return add_rest(MemoryItem::gradients, "those of the current layers of backward");
+      return add_rest(MemoryItem::gradients, "gradients of the current layers of backward");
     }
     if (has_whole_gradients(plan_, study_.assumptions())) {
       add_sharded(MemoryItem::gradients, counts_.trained, counts_.largest_trained, each_.gradient,
                   plan_.zero_stage >= 2 && !each_.is_whole);
-      return add_rest(MemoryItem::gradients, "those of the current layers of backward, or of the fused update");
+      return add_rest(MemoryItem::gradients, "gradients of the current layers of backward, or of the fused update");
     }
     const bool move = moves_gradients(plan_, study_.assumptions());
     add(MemoryItem::gradients,
-        fmt::format("of {} × {}, those that exist at the peak: backward creates them layer by layer{}",
+        fmt::format("of {} × {}, the gradients that exist at the peak: backward creates them layer by layer{}",
                     parameters_text(counts_.trained), bytes_each(each_.gradient),
                     move ? ", and moves them to host memory" : ""),
         memory_.gradients);
@@ -178,7 +178,7 @@ class TermsMaker {
         fmt::format("{} × {}{}", parameters_text(counts_.trained), each,
                     sharded ? " / " + shards_text(plan_.zero_stage) : std::string()),
         Bytes(counts_.trained * each_.optimizer / (sharded ? plan_.shards() : 1.0)));
-    add_rest(MemoryItem::optimizer, "experts, which are sharded among fewer ranks; and rounding");
+    add_rest(MemoryItem::optimizer, "experts (sharded among fewer ranks), and rounding");
   }
 
   [[nodiscard]] double in_flight() const {
@@ -193,7 +193,8 @@ class TermsMaker {
 
   void activations() {
     add(MemoryItem::activations,
-        fmt::format("what backward needs of {}, the gradients that exist at the same time, and rounding", samples_text()),
+        fmt::format("activations of {} for backward, the gradients that exist at the same time, and rounding",
+                    samples_text()),
         memory_.activations);
     told_ = Bytes{};
   }
@@ -227,7 +228,7 @@ class TermsMaker {
   void context() {
     if (memory_.context <= Bytes{}) return;
     add(MemoryItem::context,
-        study_.assumptions().takes_device      ? "what the allocator leaves to the driver and libraries"
+        study_.assumptions().takes_device      ? "memory that the allocator leaves to the driver and libraries"
         : study_.assumptions().older_framework ? "driver and libraries, all kernels loaded"
                                                : "driver and libraries, kernels loaded lazily",
         memory_.context);
@@ -248,9 +249,9 @@ class TermsMaker {
         unusable);
     const Estimator estimator(study_.job());
     const StageOf stage = estimator.stage(plan_, stage_);
-    add("of the activations, what eager operators may keep in addition", most_unmodeled(stage, memory_.activations));
+    add("activations that eager operators may keep in addition", most_unmodeled(stage, memory_.activations));
     if (!study_.assumptions().gathers_units)
-      add("whole blocks that are gathered ahead, and layers outside blocks", most_gathered(stage));
+      add("blocks that are gathered in advance, and layers outside blocks", most_gathered(stage));
     add("a second bucket of gradients, if exchanges overlap with backward", most_buckets(stage));
     const CommunicationBuffers buffers =
         communication_buffers(plan_, device, engine_groups_of(study_.job()), study_.assumptions().idle_communicators);
@@ -261,7 +262,7 @@ class TermsMaker {
     const LibraryWorkspace library = library_workspace(device);
     add(fmt::format("the larger workspace of cuBLAS, {}", humanize(library.most)), library.most - library.expected);
     const bool is_held = std::abs((memory_.upper_bound() - memory_.held()).value()) < nothing.value();
-    add(is_held ? "what the allocator is expected to cache in addition, if there is room"
+    add(is_held ? "memory that the allocator may cache in addition, if it is free"
                 : "scratch memory of kernels that were not measured",
         rest);
   }

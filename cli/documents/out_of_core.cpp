@@ -52,8 +52,7 @@ void add_out_of_core(Document& document, const OutOfCore& result, const Estimate
   part(result.cost.waits, "waiting for copies");
   if (result.cost.on_host > Bytes{}) text += fmt::format("; {} are in host memory", humanize(result.cost.on_host));
   if (result.of_host && result.on_node > *result.of_host)
-    text +=
-        fmt::format(", where the ranks need {} of the {} of a node", humanize(result.on_node), humanize(*result.of_host));
+    text += fmt::format(", and the ranks of a node need {} of its {}", humanize(result.on_node), humanize(*result.of_host));
   document.paragraph(std::move(text), 2, 2);
   Table table({words("groups of layers"), figures("×"), words("activations"), figures("memory"), figures("forward"),
                figures("backward"), figures("copy each way")});

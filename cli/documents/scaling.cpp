@@ -52,7 +52,7 @@ std::string decision_text(double chance) {
   return fmt::format("{:.0f} %", chance * 100);
 }
 
-/// What the first sentence adds for a point that may miss the goals.
+/// Returns what the first sentence adds for a point that may miss the goals.
 std::string doubt_text(double chance, bool goals) {
   return goals && !is_sure(chance) ? fmt::format(", likely to meet it ({:.0f} %)", chance * 100) : "";
 }
@@ -279,7 +279,7 @@ void name_software(Default& software, const Points& points) {
     if (has_plan(each) && std::ranges::find(names, each.study->software().name) == names.end())
       names.push_back(each.study->software().name);
   }
-  if (names.size() > 1) software = {"--software", fmt::format("{}", fmt::join(names, ", ")), "that of the better plan"};
+  if (names.size() > 1) software = {"--software", fmt::format("{}", fmt::join(names, ", ")), "software of the better plan"};
 }
 
 /// Returns the report as a document. `drawn`: add the drawings that only an HTML page has.

@@ -132,7 +132,7 @@ std::optional<Chart> speed_plot(const Points& points, const ScalingQuestion& que
   for (const std::int64_t count : counts) plot.x.ticks.push_back({static_cast<double>(count), with_thousands(count)});
   plot.y = stepped_axis(unit, decimal_steps(), least, most, short_figure);
   return Chart{fmt::format("Speed by the number of {}s", device_noun(any.study->machine().device)),
-               fmt::format("{} of the best plan of each number, on logarithmic scales", unit), std::move(plot)};
+               fmt::format("{} of the best plan for each number of devices, on logarithmic scales", unit), std::move(plot)};
 }
 
 namespace {
@@ -168,7 +168,7 @@ PlotPoint sized(const StudyOutcome& point, const std::optional<double>& cost) {
                            with_thousands(point.global_batch), humanize(time), interval_behind(time, interval));
   if (cost) drawn.text += fmt::format(" and {} {}", amount(*cost), point.study->machine().currency);
   if (!interval) return drawn;
-  // A longer training costs as much more, so that both errors move the point along one line.
+  // The cost is proportional to the time, so errors of the time move the point along one line.
   for (const double factor : {interval->low, std::sqrt(interval->low), 1.0, std::sqrt(interval->high), interval->high})
     drawn.interval.emplace_back(cost ? *cost * factor : gpus, time.value() * factor);
   return drawn;

@@ -80,12 +80,13 @@ LaunchOutcome launch_outcome(const Launcher& launcher, const Study& study, const
   const Device& device = study.machine().device;
   const std::string maker = maker_of(device.name);
   if (!device.is_processor && maker != "NVIDIA" && maker != "AMD")
-    return CannotLaunch{fmt::format("its files start GPUs of NVIDIA and AMD, not {}", device.name)};
-  if (is_packed(study.model())) return CannotLaunch{"its files do not pack documents into sequences"};
+    return CannotLaunch{fmt::format("the launch files support NVIDIA and AMD GPUs, not {}", device.name)};
+  if (is_packed(study.model())) return CannotLaunch{"the launch files do not pack documents into sequences"};
   if (!estimate.plan.segments.empty() && !launcher.may_have_layouts)
-    return CannotLaunch{"its files have one layout for all layers"};
-  if (!estimate.plan.table_segments.empty()) return CannotLaunch{"its files hold all tables in one way"};
-  if (!estimate.plan.recompute_segments.empty()) return CannotLaunch{"its files recompute the same blocks of each stage"};
+    return CannotLaunch{"the launch files have one layout for all layers"};
+  if (!estimate.plan.table_segments.empty()) return CannotLaunch{"the launch files distribute all tables in the same way"};
+  if (!estimate.plan.recompute_segments.empty())
+    return CannotLaunch{"the launch files recompute the same blocks of each stage"};
   const LaunchRequest request{study, estimate, written};
   if (std::optional<CannotLaunch> lacks = lacks_equal_nodes(request)) return *lacks;
   LaunchOutcome outcome = launcher.launch(request);
@@ -131,8 +132,9 @@ std::optional<std::string> cannot_start(const Framework& framework, const Study&
   const Plan& plan = estimate.plan;
   if (plan.mesh.devices() > 1 && plan.mesh[Axis::data] > 1 &&
       (plan.zero_stage < framework.least_zero || plan.zero_stage > framework.most_zero))
-    return framework.most_zero == 0 ? "it shards nothing: ZeRO-0" : "it shards gradients: ZeRO-2 or ZeRO-3";
-  if ((plan.mesh.family() & ~framework.axes) != 0) return "it has no such division";
+    return framework.most_zero == 0 ? "the framework shards nothing: ZeRO-0"
+                                    : "the framework shards gradients: ZeRO-2 or ZeRO-3";
+  if ((plan.mesh.family() & ~framework.axes) != 0) return "the framework lacks this parallelism";
   for (const Launcher& launcher : launchers()) {
     if (launcher.name != framework.launcher) continue;
     const LaunchOutcome outcome = launch_outcome(launcher, study, estimate);
@@ -246,8 +248,8 @@ std::optional<Estimate> predicted_with(std::string_view software, const Study& s
 
 namespace {
 
-/// Returns why no tool starts a plan: the reason of the first tool that has all axes of the plan, because other tools lack
-/// more than that; else of the first tool.
+/// Returns why no tool can run a plan: the reason of the first tool that supports all axes of the plan, else of the first
+/// tool.
 std::string why_not_started(const Study& study, const Estimate& estimate) {
   std::string first;
   for (const Launcher& launcher : launchers()) {
@@ -314,11 +316,11 @@ Start start_of(const Study& study, const Estimator& estimator, const std::vector
 }
 
 std::string why_none_starts(const Framework& framework, const Study& study, const std::vector<Estimate>& plans) {
-  // The simplest plan has the reason that a change of the plan cannot remove.
+  // The reason against the simplest plan remains for all other plans.
   const auto simplest = std::ranges::min_element(plans, [](const Estimate& a, const Estimate& b) {
     return std::popcount(a.plan.mesh.family()) < std::popcount(b.plan.mesh.family());
   });
-  return cannot_start(framework, study, *simplest).value_or("its files express none of the plans that fit");
+  return cannot_start(framework, study, *simplest).value_or("the launch files support none of the plans that fit");
 }
 
 }  // namespace ddl

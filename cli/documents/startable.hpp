@@ -33,14 +33,14 @@ struct Framework {
 /// The launcher that submits the launch script of another launcher.
 inline constexpr std::string_view submitter = "Slurm";
 /// Calls a launcher, unless no launcher supports the device or the model's packed sequences.
-/// `written`: the files of the launchers before it, one of which the submitter starts.
+/// `written`: the files of earlier launchers. The submitter starts one of them.
 [[nodiscard]] LaunchOutcome launch_outcome(const Launcher& launcher, const Study& study, const Estimate& estimate,
                                            std::span<const Launch> written = {});
 /// Returns why the framework cannot start the plan; empty if it can.
 [[nodiscard]] std::optional<std::string> cannot_start(const Framework& framework, const Study& study,
                                                       const Estimate& estimate);
-/// Returns why the framework starts no plan of the model on the machine: the reason against plans of each of its axes, if
-/// all have the same. Empty if some plan may start.
+/// Returns why the framework can run no plan of the model on the machine: the reason that the plans of all its axes share.
+/// Empty if some plan may start.
 [[nodiscard]] std::optional<std::string> starts_nothing(const Framework& framework, const Study& study, std::int64_t gpus);
 /// Restricts a search to plans that the framework starts. Strategies that the user named are kept.
 void keep_to(const Framework& framework, const std::shared_ptr<Study>& study, SearchOptions& options);
@@ -62,7 +62,7 @@ struct FixedChoices {
                                                         const FixedChoices& fixed,
                                                         const std::function<bool(const Estimate&)>& starts);
 
-/// Returns the framework's reason against the simplest of these plans, none of which it starts.
+/// Returns why the framework cannot run the simplest of these plans. The framework can run none of them.
 [[nodiscard]] std::string why_none_starts(const Framework& framework, const Study& study,
                                           const std::vector<Estimate>& plans);
 

@@ -94,7 +94,7 @@ void add_first_line(Document& document, const Outcomes& outcomes, const Labels& 
   const std::vector<const StudyOutcome*> order = ranked(outcomes);
   if (order.empty()) return document.line("No plan fits", " any of them");
   const StudyOutcome& best = *order.front();
-  if (!comparable(outcomes)) return document.line("Costs are in different currencies", ": no cheapest one");
+  if (!comparable(outcomes)) return document.line("Costs are in different currencies", ": none is named the cheapest");
   if (order.size() == 1) {
     const bool all_answered = std::ranges::all_of(outcomes, answered);
     return document.line(labels.of(best) + (all_answered ? " alone has a plan that fits" : " alone has an answer"),
@@ -301,7 +301,7 @@ void add_figures_of_best(Document& document, const Outcomes& outcomes, const Lab
   if (order.empty()) return;
   const StudyOutcome& best = *order.front();
   document.section("The plan in detail", fmt::format(" ({}: {})", labels.of(best), plan_word(best.best_estimate().plan)));
-  document.line("Details below are for this plan only. For the others, ask for one model and one machine.");
+  document.line("The details below are for this plan only. Name one model and one machine for the details of another plan.");
   add_plan_figures(document, Estimator(best.study->job()), best.best_estimate().plan, *best.study);
 }
 

@@ -85,7 +85,7 @@ Seconds time_of_steps(const Estimate& estimate, const Study& study, const Traini
   if (training.samples)
     return estimate.time.step_time() * (*training.samples / static_cast<double>(estimate.plan.global_batch));
   if (!training.tokens) return estimate.epoch;
-  // A unit of work is a rate. A training has at least one step.
+  // A unit of work expresses a rate, so it may be a fraction of a step. A training has at least one step.
   if (!training.unit.empty()) {
     const double tokens_per_step = static_cast<double>(estimate.plan.global_batch * study.model().sequence_length);
     return estimate.time.step_time() * (*training.tokens / tokens_per_step);

@@ -43,7 +43,7 @@ RankedRows ranked_rows(const std::vector<Estimate>& ranked, Objective objective,
   // On equal devices, the cost is proportional to the time.
   std::ranges::stable_sort(rows.order, [&](std::size_t a, std::size_t b) {
     if (verdict_of(a) != verdict_of(b)) return verdict_of(a) < verdict_of(b);
-    // Plans by energy are in their order already.
+    // Plans that are ranked by energy are already in order.
     if (objective == Objective::energy) return a < b;
     if (chance) return time_within(ranked[a], *chance) < time_within(ranked[b], *chance);
     return objective == Objective::memory ? ranked[a].memory.total() < ranked[b].memory.total()

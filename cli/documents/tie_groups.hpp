@@ -17,8 +17,8 @@ struct TieGroup {
   [[nodiscard]] bool is_tie() const { return last > first; }
 };
 
-/// Divides `rows` rows into groups. A row joins the group of the row before it if `ties(first, row)` says that it ties with
-/// the first row of that group. `breaks(row)`: whether a group has to end before this row.
+/// Divides `rows` rows into groups. A row joins the group of the row before if `ties(first, row)` is true for the first row
+/// of that group. `breaks(row)`: whether a group has to end before this row.
 [[nodiscard]] std::vector<TieGroup> tie_groups(std::size_t rows,
                                                const std::function<bool(std::size_t first, std::size_t row)>& ties,
                                                const std::function<bool(std::size_t row)>& breaks);
@@ -42,7 +42,7 @@ struct RankedRows {
 [[nodiscard]] RankedRows ranked_rows(const std::vector<Estimate>& ranked, Objective objective, bool allow_risk,
                                      const std::optional<double>& chance = {});
 
-/// Returns a number for each row, counted from 1, after a bracket that joins the rows of a tie: `┌  1`, `│  2`, `└ 10`. The
+/// Returns a number for each row, counted from 1, after a bracket around the rows of a tie: `┌ 1`, `│ 2`, `└ 10`. The
 /// recommended row is marked with a star if it is not the first: `│ ★3`.
 [[nodiscard]] std::vector<std::string> row_numbers(const RankedRows& rows);
 /// Says which rows tie: `tied groups: 1 to 8, 9 to 10; …`; empty if none does.

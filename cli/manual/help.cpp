@@ -140,7 +140,7 @@ std::string help_text(const CommandDescription& command, HelpForm form, std::siz
   if (command.name == command.path) {
     help.line("\nTopics ('help TOPIC'):");
     for (const HelpTopic& topic : help_topics()) help.row(std::string(topic.name), topic.summary);
-    help.row("any term of the field", "options and commands for it, such as lora, throughput or 'batch size'");
+    help.row("any term of the field", "options and commands for a term, such as lora, throughput or 'batch size'");
   }
   if (!command.arguments.empty()) {
     help.line("\nArguments:");

@@ -9,8 +9,8 @@
 
 namespace ddl {
 
-/// Writes the lines of a page of help: rows of a name and a text, paragraphs, and examples, within `width` columns. The
-/// brief form has one line for each row, with the first clause of its text.
+/// Writes a help page of at most `width` columns: rows with a name and a text, paragraphs, and examples. The brief form has
+/// one line for each row, with the first clause of its text.
 class HelpWriter {
  public:
   HelpWriter(HelpForm form, std::size_t width) : form_(form), width_(width) {}

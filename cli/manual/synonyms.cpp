@@ -7,46 +7,46 @@
 namespace ddl {
 namespace {
 
-constexpr std::string_view say_all_gpus = "write --gpus, the total over all nodes";
-constexpr std::string_view say_sequence = "write --seq, the tokens per sample";
+constexpr std::string_view say_all_gpus = "use --gpus, the total over all nodes";
+constexpr std::string_view say_sequence = "use --seq, the tokens per sample";
 constexpr std::string_view say_micro_batch =
     "--micro-batches is the number of micro-batches: the batch per GPU divided by the samples of a micro-batch";
-constexpr std::string_view say_batch = "write --global-batch, the samples per step of all GPUs, or --batch-per-gpu";
+constexpr std::string_view say_batch = "use --global-batch, the samples per step of all GPUs, or --batch-per-gpu";
 constexpr std::string_view say_batch_tokens =
-    "write --global-batch in samples: the tokens per step divided by the tokens per sample (--seq)";
+    "use --global-batch in samples: the tokens per step divided by the tokens per sample (--seq)";
 constexpr std::string_view say_machine =
-    "write --machine for the hardware (see 'machines list'), and --gpus for the number of GPUs";
-constexpr std::string_view say_price = "write --price 2.5USD/h, the price of a GPU for an hour";
+    "use --machine for the hardware (see 'machines list'), and --gpus for the number of GPUs";
+constexpr std::string_view say_price = "use --price 2.5USD/h, the price of a GPU for an hour";
 constexpr std::string_view say_tokens =
-    "write --train-tokens 1T for the length of the training, or --seq for the tokens per sample";
-constexpr std::string_view say_length = "write --train-tokens 1T or --epochs 90, the length of the training";
-constexpr std::string_view say_lora = "give the rank of LoRA: --lora 16";
-constexpr std::string_view say_fine_tuning = "write --lora 16 for adapters of rank 16; without it, all weights are trained";
-constexpr std::string_view say_recompute = "write --recompute full or --recompute selective";
+    "use --train-tokens 1T for the length of the training, or --seq for the tokens per sample";
+constexpr std::string_view say_length = "use --train-tokens 1T or --epochs 90, the length of the training";
+constexpr std::string_view say_lora = "set the rank of LoRA: --lora 16";
+constexpr std::string_view say_fine_tuning = "use --lora 16 for adapters of rank 16; without it, all weights are trained";
+constexpr std::string_view say_recompute = "use --recompute full or --recompute selective";
 constexpr std::string_view say_memory =
-    "write --gpu-memory 80GiB, the memory of a GPU, or --margin 5%, the memory to keep free";
-constexpr std::string_view say_deadline = "write --deadline 7d, the longest time of the whole training";
-constexpr std::string_view say_budget = "write --budget 10kUSD, the highest cost of the whole training";
+    "use --gpu-memory 80GiB, the memory of a GPU, or --margin 5%, the memory to keep free";
+constexpr std::string_view say_deadline = "use --deadline 7d, the longest time of the whole training";
+constexpr std::string_view say_budget = "use --budget 10kUSD, the highest cost of the whole training";
 constexpr std::string_view say_framework =
-    "write --for torchtitan for plans and files of a framework, or --software for its speed (see 'software list')";
+    "use --for torchtitan for plans and files of a framework, or --software for its speed (see 'software list')";
 constexpr std::string_view say_failures =
-    "write --mtbf '5.8 years per GPU' (mean time between failures), and give the training's length with --train-tokens or "
+    "use --mtbf '5.8 years per GPU' (mean time between failures), and set the training's length with --train-tokens or "
     "--epochs";
-constexpr std::string_view say_format = "write --format json, or csv, html, markdown";
+constexpr std::string_view say_format = "use --format json, or csv, html, markdown";
 
 constexpr auto synonym_table = std::to_array<Synonym>({
     // torchrun, Slurm, Megatron-LM, torchtitan, transformers and DeepSpeed
     {"nodes", "gpus", say_all_gpus},
     {"nnodes", "gpus", say_all_gpus},
     {"num-nodes", "gpus", say_all_gpus},
-    {"world-size", "gpus", "write --gpus"},
-    {"num-gpus", "gpus", "write --gpus"},
-    {"ngpus", "gpus", "write --gpus"},
-    {"n-gpus", "gpus", "write --gpus"},
-    {"devices", "gpus", "write --gpus"},
+    {"world-size", "gpus", "use --gpus"},
+    {"num-gpus", "gpus", "use --gpus"},
+    {"ngpus", "gpus", "use --gpus"},
+    {"n-gpus", "gpus", "use --gpus"},
+    {"devices", "gpus", "use --gpus"},
     {"nproc-per-node", "gpus", say_all_gpus},
-    {"scale", "gpus", "write several numbers of GPUs: --gpus 8..1024"},
-    {"sweep", "gpus", "write several numbers of GPUs: --gpus 8..1024"},
+    {"scale", "gpus", "use several numbers of GPUs: --gpus 8..1024"},
+    {"sweep", "gpus", "use several numbers of GPUs: --gpus 8..1024"},
     {"tokens", "train-tokens", say_tokens},
     {"tokens", "seq", say_sequence},
     {"context", "seq", say_sequence},
@@ -58,9 +58,9 @@ constexpr auto synonym_table = std::to_array<Synonym>({
     {"micro-batch-size", "micro-batches", say_micro_batch},
     {"mbs", "micro-batches", say_micro_batch},
     {"gradient-accumulation-steps", "micro-batches",
-     "write --micro-batches, without a pipeline the number of accumulated batches"},
-    {"grad-accum", "micro-batches", "write --micro-batches, without a pipeline the number of accumulated batches"},
-    {"gbs", "global-batch", "write --global-batch"},
+     "use --micro-batches, without a pipeline the number of accumulated batches"},
+    {"grad-accum", "micro-batches", "use --micro-batches, without a pipeline the number of accumulated batches"},
+    {"gbs", "global-batch", "use --global-batch"},
     {"batch-size", "global-batch", say_batch},
     {"train-batch-size", "global-batch", say_batch},
     {"bs", "global-batch", say_batch},
@@ -68,10 +68,10 @@ constexpr auto synonym_table = std::to_array<Synonym>({
     {"global-batch-tokens", "global-batch", say_batch_tokens},
     {"tokens-per-batch", "global-batch", say_batch_tokens},
     {"tokens-per-step", "global-batch", say_batch_tokens},
-    {"dtype", "precision", "write --precision"},
-    {"quantization", "precision", "write --precision fp8 or nvfp4; frozen weights in 4 bits (QLoRA): --lora 16 --base nf4"},
-    {"quantize", "precision", "write --precision fp8 or nvfp4; frozen weights in 4 bits (QLoRA): --lora 16 --base nf4"},
-    {"forward-only", "lora", "write MODEL@trained=none: a step is then a forward pass"},
+    {"dtype", "precision", "use --precision"},
+    {"quantization", "precision", "use --precision fp8 or nvfp4; frozen weights in 4 bits (QLoRA): --lora 16 --base nf4"},
+    {"quantize", "precision", "use --precision fp8 or nvfp4; frozen weights in 4 bits (QLoRA): --lora 16 --base nf4"},
+    {"forward-only", "lora", "use MODEL@trained=none: a step is then a forward pass"},
     {"lora-rank", "lora", say_lora},
     {"lora-r", "lora", say_lora},
     {"peft", "lora", say_lora},
@@ -99,34 +99,34 @@ constexpr auto synonym_table = std::to_array<Synonym>({
     {"cost", "price", "--objective cost ranks by cost, and --price 2.5USD/h sets the price of a GPU for an hour"},
     {"money", "budget", say_budget},
     {"max-cost", "budget", say_budget},
-    {"zero-stage", "zero", "write --zero 3"},
-    {"step-time", "measured", "write --measured 3.1s"},
-    {"observed", "measured", "write --measured 3.1s"},
-    {"vpp", "virtual-stages", "write --virtual-stages 2, the virtual stages (model chunks) of each pipeline stage"},
-    {"interleave", "virtual-stages", "write --virtual-stages 2, the virtual stages (model chunks) of each pipeline stage"},
+    {"zero-stage", "zero", "use --zero 3"},
+    {"step-time", "measured", "use --measured 3.1s"},
+    {"observed", "measured", "use --measured 3.1s"},
+    {"vpp", "virtual-stages", "use --virtual-stages 2, the virtual stages (model chunks) of each pipeline stage"},
+    {"interleave", "virtual-stages", "use --virtual-stages 2, the virtual stages (model chunks) of each pipeline stage"},
     {"gpu-type", "machine", say_machine},
     {"machine-type", "machine", say_machine},
     {"instance", "machine", say_machine},
     {"instance-type", "machine", say_machine},
-    {"per-device-batch", "batch-per-gpu", "write --batch-per-gpu"},
-    {"per-device-batch-size", "batch-per-gpu", "write --batch-per-gpu"},
-    {"per-device-train-batch-size", "batch-per-gpu", "write --batch-per-gpu"},
-    {"per-gpu-batch", "batch-per-gpu", "write --batch-per-gpu"},
-    {"workers", "loader-workers", "write --loader-workers, the processes of each rank that decode images"},
-    {"num-workers", "loader-workers", "write --loader-workers, the processes of each rank that decode images"},
+    {"per-device-batch", "batch-per-gpu", "use --batch-per-gpu"},
+    {"per-device-batch-size", "batch-per-gpu", "use --batch-per-gpu"},
+    {"per-device-train-batch-size", "batch-per-gpu", "use --batch-per-gpu"},
+    {"per-gpu-batch", "batch-per-gpu", "use --batch-per-gpu"},
+    {"workers", "loader-workers", "use --loader-workers, the processes of each rank that decode images"},
+    {"num-workers", "loader-workers", "use --loader-workers, the processes of each rank that decode images"},
     {"recompute-activations", "recompute", say_recompute},
     {"time", "deadline", say_deadline},
     {"days", "deadline", say_deadline},
     {"hours", "deadline", say_deadline},
     {"walltime", "deadline", say_deadline},
-    {"fsdp", "zero", "FSDP is ZeRO-3: write --strategy fsdp; recommend --for fsdp writes launch files"},
+    {"fsdp", "zero", "FSDP is ZeRO-3: use --strategy fsdp; recommend --for fsdp writes launch files"},
     {"nvlink", "machine", "the machine has the network: see 'machines show NAME', and 'machines new' for your own"},
     {"failures", "mtbf", say_failures},
     {"failure-rate", "mtbf", say_failures},
     {"mttf", "mtbf", say_failures},
     {"goodput", "mtbf", say_failures},
-    {"checkpoint-interval", "checkpoint-every", "write --checkpoint-every 30min"},
-    {"save-interval", "checkpoint-every", "write --checkpoint-every 30min"},
+    {"checkpoint-interval", "checkpoint-every", "use --checkpoint-every 30min"},
+    {"save-interval", "checkpoint-every", "use --checkpoint-every 30min"},
     {"training-tokens", "train-tokens", say_tokens},
     {"total-tokens", "train-tokens", say_tokens},
     {"num-tokens", "train-tokens", say_tokens},
@@ -135,7 +135,7 @@ constexpr auto synonym_table = std::to_array<Synonym>({
     {"train-iters", "train-tokens", say_length},
     {"iterations", "train-tokens", say_length},
     {"vram", "gpu-memory", say_memory},
-    {"ram", "offload", "write --offload optimizer or weights to use host memory, or --gpu-memory 80GiB for a GPU's"},
+    {"ram", "offload", "use --offload optimizer or weights to use host memory, or --gpu-memory 80GiB for a GPU's"},
     {"hbm", "gpu-memory", say_memory},
     {"mem", "gpu-memory", say_memory},
     {"max-memory", "gpu-memory", say_memory},
@@ -145,7 +145,7 @@ constexpr auto synonym_table = std::to_array<Synonym>({
     {"checkpointing", "recompute", say_recompute},
     {"remat", "recompute", say_recompute},
     {"ac", "recompute", say_recompute},
-    {"cpu-offload", "offload", "write --offload optimizer or weights, or --offload-activations yes"},
+    {"cpu-offload", "offload", "use --offload optimizer or weights, or --offload-activations yes"},
     {"framework", "for", say_framework},
     {"trainer", "for", say_framework},
     {"tool", "for", say_framework},
@@ -155,12 +155,12 @@ constexpr auto synonym_table = std::to_array<Synonym>({
     {"csv", "format", say_format},
     {"html", "format", say_format},
     {"markdown", "format", say_format},
-    {"out", "output", "write --output FILE for the report, or --save-dir DIR for launch files"},
-    {"output-dir", "save-dir", "write --save-dir DIR"},
-    {"verbose", "wide", "write --wide for all columns"},
-    {"config", "like", "write --like FILE, a configuration of torchtitan, Megatron-LM, DeepSpeed or another trainer"},
-    {"parallelism", "strategy", "write --strategy data+tensor for a strategy, or --degrees data=8,tensor=8 for one plan"},
-    {"mode", "strategy", "write --strategy data+tensor for a strategy, or --degrees data=8,tensor=8 for one plan"},
+    {"out", "output", "use --output FILE for the report, or --save-dir DIR for launch files"},
+    {"output-dir", "save-dir", "use --save-dir DIR"},
+    {"verbose", "wide", "use --wide for all columns"},
+    {"config", "like", "use --like FILE, a configuration of torchtitan, Megatron-LM, DeepSpeed or another trainer"},
+    {"parallelism", "strategy", "use --strategy data+tensor for a strategy, or --degrees data=8,tensor=8 for one plan"},
+    {"mode", "strategy", "use --strategy data+tensor for a strategy, or --degrees data=8,tensor=8 for one plan"},
     {"explain", "plan", "'ddl-oracle explain' explains one plan"},
 });
 

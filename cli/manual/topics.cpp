@@ -96,7 +96,7 @@ Profiles and coefficients of your devices are found in the folder
 constexpr std::string_view about_accuracy = R"(Accuracy
 
   Speed       1.98 s per step (1.7 to 2.6)
-  Confidence  fair, -15 % to +32 % (90 % interval); 46 measured runs like it
+  Confidence  fair, -15 % to +32 % (90 % interval); 46 similar measured runs
               were 8 % off
 
 Nine of ten measured steps should lie in the interval ('calibrate intervals'

@@ -58,7 +58,7 @@ std::vector<std::string> answers(const std::string& plain) {
   std::vector<std::string_view> hints, words;
   const auto add_hints = [&](const auto& matches) {
     for (const Synonym& each : synonyms()) {
-      // Further rows of a word are for commands that lack the option of the first row.
+      // Later rows of a word apply to commands that lack the option of the first row.
       if (!matches(each.word) || contains(hints, each.hint) || contains(words, each.word)) continue;
       hints.push_back(each.hint);
       words.push_back(each.word);

@@ -33,7 +33,7 @@ struct Concept {
 struct Synonym {
   std::string_view word;    ///< without dashes, with `-` between words: `world-size`
   std::string_view option;  ///< the option of this program that has the concept, without dashes: `gpus`
-  std::string_view hint;    ///< what to write: `write --gpus, the total over all nodes`
+  std::string_view hint;    ///< what to use instead: `use --gpus, the total over all nodes`
 };
 [[nodiscard]] std::span<const Synonym> synonyms();
 /// Returns a word as it is in the table: `--World_Size` is `world-size`.
@@ -45,7 +45,7 @@ struct Synonym {
 [[nodiscard]] std::optional<std::string> help_about(const CommandDescription& program, std::string_view term,
                                                     std::size_t width);
 
-/// Returns the error for a term of which help_about knows nothing. The hint has the nearest command or term.
+/// Returns the error for a term that help_about does not know. The hint names the nearest command or term.
 [[nodiscard]] Error unknown_term(const CommandDescription& program, const std::string& term);
 
 }  // namespace ddl

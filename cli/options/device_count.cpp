@@ -38,7 +38,7 @@ void refuse_more_than(const Machine& machine, std::int64_t gpus) {
   if (gpus <= machine.devices()) return;
   const bool can_grow = !machine.device.is_processor && contains(machine_names(), machine.name);
   const std::int64_t per_node = machine.devices_per_node(), nodes = (gpus + per_node - 1) / per_node;
-  // Only a machine of one node needs the bandwidth of a network.
+  // A machine of one node has no network between nodes, so the command sets one.
   const bool has_network = machine.devices() > per_node;
   const std::string grown =
       has_network ? fmt::format("--like {} --nodes {} --assume-gpus", machine.name, nodes)

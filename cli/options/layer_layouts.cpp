@@ -18,7 +18,7 @@
 namespace ddl {
 namespace {
 
-constexpr const char* layers_example = "write for example --layers 'fc*: filter=32'";
+constexpr const char* layers_example = "for example --layers 'fc*: filter=32'";
 
 bool is_in_block(std::string_view layer, std::string_view block) {
   return layer.size() > block.size() && layer.starts_with(block) && layer[block.size()] == '.';
@@ -74,7 +74,7 @@ Mesh mesh_said(std::string_view degrees, std::string_view value, const Plan& pla
     throw Error(fmt::format("--layers {}: {}", quote(value), error.what()), error.hint());
   }
   if (own.zero_stage > 0)
-    throw Error(fmt::format("--layers {} names a ZeRO stage", quote(value)), "write data, and --zero for the whole plan");
+    throw Error(fmt::format("--layers {} names a ZeRO stage", quote(value)), "use data, and --zero for the whole plan");
   // All layouts have the stages of the plan.
   if (own.mesh[Axis::pipeline] == 1) own.mesh.set(Axis::pipeline, plan.mesh[Axis::pipeline]);
   const std::int64_t devices = plan.mesh.devices(), ranks = own.mesh.devices();
@@ -130,11 +130,11 @@ void each_recompute_segment(const Plan& plan, const Model& model, const Take& ta
 void expect_degrees(std::string_view way, const std::vector<int>& layers, std::string_view value, const ModelFacts& facts) {
   const bool any = std::ranges::any_of(layers, [&](int each) { return facts.is_of_table(static_cast<std::size_t>(each)); });
   if (!any || way.find('=') != std::string_view::npos) return;
-  throw Error(fmt::format("--layers {}: {} is neither a way to hold tables nor degrees", quote(value), quote(way)),
-              fmt::format("write one of {}, or degrees as in 'fc*: filter=32'", fmt::join(enum_names<Tables>, ", ")));
+  throw Error(fmt::format("--layers {}: {} is neither a placement of tables nor degrees", quote(value), quote(way)),
+              fmt::format("use one of {}, or degrees as in 'fc*: filter=32'", fmt::join(enum_names<Tables>, ", ")));
 }
 
-/// Holds the tables among `layers` as a value of --layers says.
+/// Applies the placement of tables in a value of --layers to the tables among `layers`.
 void hold_tables(const std::vector<int>& layers, Tables tables, const std::string& value, const ModelFacts& facts,
                  std::vector<Tables>& ways) {
   bool any = false;
@@ -161,12 +161,12 @@ std::optional<bool> recompute_said(std::string_view way) {
   return std::nullopt;
 }
 
-/// Recomputes blocks as values of --layers say. `said`: by layer; a block is as the last of its layers that a value names.
+/// Applies the recomputation in values of --layers to blocks. `said`: by layer; the last named layer of a block decides.
 void recompute_blocks_of(const std::vector<std::optional<bool>>& said, const Model& model, Plan& plan) {
   if (std::ranges::none_of(said, [](const std::optional<bool>& each) { return each.has_value(); })) return;
   if (plan.recompute == Recompute::selective)
     throw Error("--layers recomputes or keeps blocks, but the plan has selective recomputation",
-                "leave --recompute out, or write --recompute full");
+                "leave --recompute out, or use --recompute full");
   if (plan.recompute_blocks > 0)
     throw Error("--layers recomputes or keeps blocks, but the plan has a number of recomputed blocks",
                 "leave --recompute-blocks out");

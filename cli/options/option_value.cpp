@@ -27,7 +27,7 @@ std::string range_hint(std::string_view option, std::string_view text, Number lo
   if (!is_whole && !value) return {};
   const bool is_low = value ? *value < low : is_negative;
   if (!is_low && value && !(*value > high)) return {};
-  return is_low ? fmt::format("write {} {} or more", option, low) : fmt::format("write {} {} or less", option, high);
+  return is_low ? fmt::format("use {} {} or more", option, low) : fmt::format("use {} {} or less", option, high);
 }
 
 template <class Number>
@@ -40,9 +40,8 @@ Option add(const Command& command, const std::string& name, std::optional<Number
     if (!value || !(*value >= low && *value <= high)) {
       std::string hint = number_hint(name, text);
       if (hint.empty()) hint = range_hint(name, text, low, high);
-      throw Error(
-          fmt::format("{} is {}, which is not a {} from {} to {}", name, quote(text), kind, low, high),
-          hint.empty() ? fmt::format("write it in digits, as in {} {}", name, std::clamp(example, low, high)) : hint);
+      throw Error(fmt::format("{} is {}, which is not a {} from {} to {}", name, quote(text), kind, low, high),
+                  hint.empty() ? fmt::format("use digits, as in {} {}", name, std::clamp(example, low, high)) : hint);
     }
     into = Number{*value};
   };
@@ -53,29 +52,29 @@ Option add(const Command& command, const std::string& name, std::optional<Number
 
 struct ChoiceHint {
   std::string_view text;   ///< a value that the user wrote
-  std::string_view known;  ///< a value that only options have to which the hint applies
+  std::string_view known;  ///< a value that identifies the options to which the hint applies
   std::string_view hint;
 };
-constexpr std::string_view trainers_hint = "it runs plans of fsdp, ddp and deepspeed: write one of them";
-/// Values of frameworks and data sheets that an option lacks, and what stands for them.
+constexpr std::string_view trainers_hint = "such trainers run plans of fsdp, ddp and deepspeed: use one of these";
+/// Values of frameworks and datasheets that an option does not accept, and hints about the values to use instead.
 constexpr auto choice_hints = std::to_array<ChoiceHint>(
-    {{"float16", "fp8", "write fp16"},
-     {"half", "fp8", "write fp16 or bf16"},
-     {"bfloat16", "fp8", "write bf16"},
-     {"float32", "fp8", "write fp32"},
-     {"float", "fp8", "write fp32"},
-     {"float8", "fp8", "write fp8"},
-     {"mixed", "fp8", "write bf16 or fp16: --mixed-precision full keeps the weights in fp32, as autocast does"},
-     {"amp", "fp8", "write bf16 or fp16: --mixed-precision full keeps the weights in fp32, as autocast does"},
-     {"fp4", "fp8", "write nvfp4 or mxfp4"},
-     {"fp6", "fp8", "write mxfp6"},
-     {"int4", "fp8", "training in int4 is not predicted; frozen weights have 4 bits with --lora 16 --base nf4"},
+    {{"float16", "fp8", "use fp16"},
+     {"half", "fp8", "use fp16 or bf16"},
+     {"bfloat16", "fp8", "use bf16"},
+     {"float32", "fp8", "use fp32"},
+     {"float", "fp8", "use fp32"},
+     {"float8", "fp8", "use fp8"},
+     {"mixed", "fp8", "use bf16 or fp16: --mixed-precision full keeps the weights in fp32, as autocast does"},
+     {"amp", "fp8", "use bf16 or fp16: --mixed-precision full keeps the weights in fp32, as autocast does"},
+     {"fp4", "fp8", "use nvfp4 or mxfp4"},
+     {"fp6", "fp8", "use mxfp6"},
+     {"int4", "fp8", "training in int4 is not predicted; --lora 16 --base nf4 keeps frozen weights in 4 bits"},
      {"accelerate", "ddp", trainers_hint},
      {"huggingface", "ddp", trainers_hint},
      {"lightning", "ddp", trainers_hint},
      {"transformers", "ddp", trainers_hint},
-     {"yes", "selective", "write full, or selective for attention only"},
-     {"true", "selective", "write full, or selective for attention only"}});
+     {"yes", "selective", "use full, or selective for attention only"},
+     {"true", "selective", "use full, or selective for attention only"}});
 
 }  // namespace
 
@@ -85,7 +84,7 @@ void unknown_choice(const std::string& option, const std::string& text, const st
   const bool is_list = text.find(',') != std::string::npos;
   throw Error(fmt::format("{} does not support {}", option, quote(text)),
               found != choice_hints.end() ? std::string(found->hint)
-              : is_list                   ? fmt::format("give one of {}", fmt::join(known, ", "))
+              : is_list                   ? fmt::format("use one of {}", fmt::join(known, ", "))
                                           : suggest(text, known));
 }
 
@@ -95,7 +94,7 @@ std::string number_hint(std::string_view option, std::string_view text) {
   if (digits == 0 || rest.empty()) return {};
   const bool is_times = rest.size() > 1 && (rest.front() == 'x' || rest.front() == '*');
   if (option == "--gpus" && is_times && std::string_view("0123456789").find(rest[1]) == std::string_view::npos)
-    return fmt::format("write --gpus {} --machine {}", text.substr(0, digits), lower_case(rest.substr(1)));
+    return fmt::format("use --gpus {} --machine {}", text.substr(0, digits), lower_case(rest.substr(1)));
   const bool is_size = std::string_view("kKmM").find(rest.front()) != std::string_view::npos;
   if ((option == "--global-batch" || option == "--batch-per-gpu") && is_size)
     return "a batch is in samples: divide its tokens by the tokens per sample (--seq)";
@@ -125,7 +124,7 @@ Option add_tokens(const Command& command, const std::string& name, std::optional
     const std::int64_t factor = in_k ? 1024 : 1;
     if (value < 1 || value > high / factor) {
       throw Error(fmt::format("{} is {}, which is not a whole number from 1 to {}", name, quote(text), high),
-                  fmt::format("write it in digits, as in {0} 4096, or in units of 1,024 tokens, as in {0} 4k", name));
+                  fmt::format("use digits, as in {0} 4096, or in units of 1,024 tokens, as in {0} 4k", name));
     }
     into = value * factor;
   };
@@ -142,11 +141,11 @@ std::vector<std::int64_t> parse_number_list(const std::string& option, std::stri
   const auto refuse = [&](std::string_view part) {
     if (part.empty())
       throw Error(fmt::format("{} {} lacks a number", option, quote(text)),
-                  fmt::format("write for example {0} 8,16,24 or {0} 8..64", option));
+                  fmt::format("for example {0} 8,16,24 or {0} 8..64", option));
     std::string hint = number_hint(option, part);
     if (hint.empty()) hint = range_hint(option, part, low, high);
     throw Error(fmt::format("{} is {}, which is not a whole number from {} to {}", option, quote(part), low, high),
-                hint.empty() ? fmt::format("write it in digits, as in {0} 64, {0} 8,16,24 or {0} 8..64", option) : hint);
+                hint.empty() ? fmt::format("use digits, as in {0} 64, {0} 8,16,24 or {0} 8..64", option) : hint);
   };
   const auto number = [&](std::string_view part) {
     const auto value = number_in(part);

@@ -17,8 +17,8 @@ namespace ddl {
 /// Throws Error, which says that `text` is not one of the words that `option` takes.
 [[noreturn]] void unknown_choice(const std::string& option, const std::string& text,
                                  const std::vector<std::string_view>& known);
-/// Returns what to write for a number of an option that has other text: `8xA100` for --gpus, or `4M` for a batch of tokens.
-/// Empty for any other text.
+/// Returns a hint for a number with other text: `8xA100` as the value of --gpus, or `4M` as a batch of tokens. Empty for any
+/// other text.
 [[nodiscard]] std::string number_hint(std::string_view option, std::string_view text);
 /// Returns the value that `parse` gives for the word `text` of `option`. Throws Error if `parse` does not know the word.
 template <class Parse>

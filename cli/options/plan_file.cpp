@@ -20,7 +20,7 @@ namespace ddl {
 namespace {
 
 constexpr std::int64_t largest_batch = std::int64_t{1} << 40;
-constexpr const char* segments_example = R"(write for example [{"first": 14, "degrees": {"filter": 64}}])";
+constexpr const char* segments_example = R"(for example [{"first": 14, "degrees": {"filter": 64}}])";
 constexpr const char* plan_hint = "a plan is an object of 'plans' in the output of 'recommend --format json'";
 
 /// Reads and checks the fields of a plan one by one. An error contains the key and its position.
@@ -112,8 +112,7 @@ class PlanReader {
     std::string names;
     const auto is_text = [](const Json& name) { return name.is_string(); };
     if (!placement.is_array() || !std::ranges::all_of(placement, is_text)) {
-      fail("placement", "'placement' must be a list of strategies, innermost first",
-           "write for example [\"filter\", \"data\"]");
+      fail("placement", "'placement' must be a list of strategies, innermost first", "for example [\"filter\", \"data\"]");
     }
     for (const Json& name : placement) names += (names.empty() ? "" : ",") + name.get<std::string>();
     if (placement.empty()) return;
@@ -149,7 +148,7 @@ class PlanReader {
       fail("strategy",
            fmt::format("'strategy' is {}, but the degrees belong to '{}'",
                        said.is_string() ? quote(said.get<std::string>()) : "not text", name),
-           "leave it out, or make it match the degrees");
+           "leave 'strategy' out, or make it match the degrees");
     }
   }
 
@@ -166,8 +165,7 @@ class PlanReader {
     if (!object_->contains(key)) fail("", fmt::format("'{}' is missing", key));
     const std::optional<std::int64_t> value = whole_number(object_->at(std::string(key)), low, high);
     if (!value)
-      fail(key, fmt::format("'{}' is not a whole number from {} to {}", key, low, high),
-           "write it in digits, without quotes");
+      fail(key, fmt::format("'{}' is not a whole number from {} to {}", key, low, high), "use digits, without quotes");
     return *value;
   }
 
@@ -208,10 +206,10 @@ class PlanReader {
     join_segments(plan);
   }
 
-  /// Reads how the tables after the first ones are held.
+  /// Reads the placements of the tables after the first ones.
   void read_table_segments(Plan& plan) const {
     const Json& segments = object_->at("table_segments");
-    constexpr const char* example = R"(write for example [{"first": 1, "tables": "rows"}])";
+    constexpr const char* example = R"(for example [{"first": 1, "tables": "rows"}])";
     constexpr std::int64_t most_tables = 1 << 20;
     if (!segments.is_array()) fail("table_segments", "'table_segments' is not a list", example);
     for (const Json& each : segments) {
@@ -229,7 +227,7 @@ class PlanReader {
 
   void read_recompute_segments(Plan& plan) const {
     const Json& segments = object_->at("recompute_segments");
-    constexpr const char* example = R"(write for example [{"first": 12, "recompute": "none"}], with "recompute": "full")";
+    constexpr const char* example = R"(for example [{"first": 12, "recompute": "none"}], with "recompute": "full")";
     constexpr std::int64_t most_layers = 1 << 30;
     if (!segments.is_array()) fail("recompute_segments", "'recompute_segments' is not a list", example);
     for (const Json& each : segments) {
@@ -253,7 +251,7 @@ class PlanReader {
   void read_degrees(const Json& object, const std::string& path, Plan& plan) const {
     if (!object.contains("degrees")) fail(path.substr(0, path.rfind('/')), "'degrees' is missing");
     const Json& degrees = object.at("degrees");
-    const std::string example = R"(write for example {"data": 64, "spatial": [2, 2]})";
+    const std::string example = R"(for example {"data": 64, "spatial": [2, 2]})";
     if (!degrees.is_object()) fail(path + "degrees", "'degrees' is not an object", example);
     Family seen = 0;
     for (const auto& [name, value] : degrees.items()) {
@@ -262,14 +260,15 @@ class PlanReader {
       if (!axis)
         throw source_.error_at_key(path_to(key), fmt::format("unknown strategy {}", quote(name)),
                                    suggest(name, axis_names()));
-      if ((seen & family_bit(*axis)) != 0) fail(key, fmt::format("'{}' is given twice", to_string(*axis)), "give it once");
+      if ((seen & family_bit(*axis)) != 0)
+        fail(key, fmt::format("'{}' is given twice", to_string(*axis)), "keep only one of them");
       seen |= family_bit(*axis);
       plan.zero_stage = std::max(plan.zero_stage, zero_stage_in(name).value_or(0));
       if (*axis != Axis::spatial) {
         const std::optional<std::int64_t> degree = whole_number(value, 1, largest_degree);
         if (!degree)
           fail(key, fmt::format("'{}' is not a whole number from 1 to {}", name, largest_degree),
-               "write it in digits, without quotes");
+               "use digits, without quotes");
         plan.mesh.set(*axis, static_cast<int>(*degree));
         continue;
       }

@@ -38,7 +38,7 @@ std::string order_word(const Plan& plan) {
   for (const Axis axis : all_axes) {
     if ((axes & family_bit(axis)) != 0) usual.push_back(axis);
   }
-  // The shortest beginning is taken, after which the other degrees follow in their default order.
+  // Writes the shortest beginning after which the other degrees are in their default order.
   std::string text;
   for (std::size_t i = 0; i <= placed.size(); ++i) {
     std::vector<Axis> rest = usual;
@@ -160,7 +160,7 @@ std::string letters_text(const std::vector<Plan>& plans) {
   if (std::ranges::any_of(plans, [](const Plan& plan) { return !plan.recompute_segments.empty(); }))
     add("ac, keep: blocks from this layer on are recomputed, or kept");
   if (std::ranges::any_of(plans, [](const Plan& plan) { return !plan.table_segments.empty(); }))
-    add("t the tables from this one on, dp replicated");
+    add("t: tables from this one on, dp: replicated");
   return fmt::format("{}", fmt::join(meanings, ", "));
 }
 
@@ -200,7 +200,7 @@ std::optional<std::pair<std::string_view, std::string_view>> degree_of(std::stri
     const std::string_view name = part.substr(0, equals);
     return parse_axis(name) ? std::optional(std::pair{name, part.substr(equals + 1)}) : std::nullopt;
   }
-  // The shortest name is taken, so that an alias such as `zero3` keeps its own digit.
+  // The shortest name is used, so that the digit in an alias such as `zero3` remains.
   for (std::size_t at = part.find_first_of("0123456789"); at < part.size(); ++at) {
     if (parse_axis(part.substr(0, at))) return std::pair{part.substr(0, at), part.substr(at)};
   }
@@ -245,7 +245,8 @@ std::optional<std::pair<const PlanChoiceRow*, int>> choice_of(std::string_view s
   return std::nullopt;
 }
 
-/// Returns the hint for a sign that the notation lacks; names the sign that a word of frameworks means.
+/// Returns the hint for an unknown sign. If frameworks have the sign as a word, the hint names the sign with the same
+/// meaning.
 std::string unknown_sign_hint(std::string_view sign) {
   constexpr auto words = std::to_array<std::pair<std::string_view, std::string_view>>(
       {{"zero1", "z1"}, {"zero2", "z2"}, {"zero3", "z3"}, {"zbv", "zb-v"}, {"zbh1", "zb-h1"}, {"remat", "ac"}});
@@ -259,7 +260,7 @@ void take_signs(std::string_view text, const std::vector<std::string_view>& sign
   std::set<std::string_view> taken;
   const auto take = [&](std::string_view key, std::string_view sign) {
     if (!taken.insert(key).second)
-      throw Error(fmt::format("the plan {} states its {} twice, the second time as {}", quote(text), key, quote(sign)),
+      throw Error(fmt::format("the plan {} sets its {} twice, the second time as {}", quote(text), key, quote(sign)),
                   "leave one of the two out");
   };
   for (const std::string_view sign : signs) {
@@ -324,7 +325,7 @@ Plan parse_plan_word(std::string_view text) {
       own += fmt::format("{}{}={}", own.empty() ? "" : ",", degree->first, degree->second);
     } else if (const auto tables = parse_table_segment(part)) {
       if (!plan.table_segments.empty() && plan.table_segments.back().first >= tables->first)
-        throw Error(fmt::format("the tables of the plan {} are not in their order", quote(text)), notation_hint);
+        throw Error(fmt::format("the tables of the plan {} are not in order", quote(text)), notation_hint);
       plan.table_segments.push_back(*tables);
     } else if (part.front() == order_sign) {
       order = part.substr(1);

@@ -67,7 +67,7 @@ void refuse_other_report(const PlanFile& file, const Study& study, const std::st
   compare("machine", file.machine, study.machine().name);
   if (said.empty()) return;
   throw Error(fmt::format("the report {} is about {}", quote_path(path), said),
-              fmt::format("add {}, or give only the object of its plan", options));
+              fmt::format("add {}, or pass only the object of the plan", options));
 }
 
 /// Returns the strategy that the degrees of --degrees determine.
@@ -77,7 +77,7 @@ Family family_of_degrees(const std::string& degrees) {
   return plan.mesh.family();
 }
 
-/// Returns whether the degrees name the axes of a family, whatever the degrees are: `data=1` names data.
+/// Returns whether the degrees name exactly the axes of a family. Degrees of 1 count: `data=1` names data.
 bool names_axes_of(const std::string& degrees, Family family) {
   std::string names;
   for (const std::string& each : comma_separated(degrees))
@@ -123,7 +123,7 @@ std::int64_t searched_micro_batches(const Study& study, const Plan& named) {
   return is_default ? 1 : best->plan.micro_batches;
 }
 
-/// Says why searched_micro_batches chose the number of micro-batches of this plan.
+/// Returns the reason why searched_micro_batches chose this number of micro-batches.
 const char* why_this_many(const Study& study, const Plan& plan) {
   const Estimate estimate = Estimator(study.job()).estimate(plan);
   if (!estimate.feasible()) return "the fastest number; none fits";
@@ -140,7 +140,7 @@ Plan plan_of_word(const PlanOptions& options, const Study& study) {
   if (options.gpus && plan.mesh.devices() != *options.gpus) {
     throw Error(fmt::format("the plan {} uses {}, but --gpus is {}", quote(options.plan_word),
                             count_text(plan.mesh.devices(), "device"), *options.gpus),
-                "the product of the degrees is the number of GPUs; leave --gpus out: the plan gives it");
+                "the product of the degrees is the number of GPUs; leave --gpus out: the plan determines the number");
   }
   plan.precision = study.precision();
   plan.optimizer = study.optimizer();
@@ -165,7 +165,7 @@ Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& f
     if (options.gpus && file->plan.mesh.devices() != *options.gpus) {
       throw Error(fmt::format("the plan in {} uses {}, but --gpus is {}", quote(options.plan_file),
                               count_text(file->plan.mesh.devices(), "device"), *options.gpus),
-                  "leave --gpus out: the plan gives it");
+                  "leave --gpus out: the plan determines the number");
     }
     return file->plan;
   }
@@ -177,7 +177,7 @@ Plan requested_plan(const PlanOptions& options, const std::optional<PlanFile>& f
   if (!family) throw Error(fmt::format("unknown strategy {}", quote(options.strategy)), suggest_family(options.strategy));
   parse_degrees(options.degrees, plan);
   give_the_rest(plan, *family, options);
-  // A strategy on one device splits nothing.
+  // A strategy on one device shards nothing.
   const bool is_serial = plan.mesh.family() == 0 && names_axes_of(options.degrees, *family);
   if (plan.mesh.family() != *family && !is_serial) {
     throw Error(fmt::format("{} belongs to the strategy '{}', not '{}'", quote("--degrees " + options.degrees),
@@ -252,12 +252,12 @@ void settle_counts(StudyOptions& study, PlanOptions& plan, bool is_configured) {
   const bool agrees = other == "--plan" && studies.size() == 1 && !plan.plan_word.empty() &&
                       parse_plan_word(plan.plan_word).mesh.devices() == *studies.front().gpus;
   if (!other.empty() && !agrees)
-    throw Error(fmt::format("--machine {} gives the number of GPUs, but so does {}", study.machine, other),
-                "give the number of GPUs once: in --machine, or in --gpus for all machines");
+    throw Error(fmt::format("both --machine {} and {} set the number of GPUs", study.machine, other),
+                "set the number of GPUs once: in --machine, or in --gpus for all machines");
   const auto without = std::ranges::find_if_not(studies, has_count);
   if (without != studies.end())
-    throw Error(fmt::format("--machine {} does not give the number of GPUs of {}", study.machine, without->machine),
-                fmt::format("write for example {}:{}", without->machine, *std::ranges::find_if(studies, has_count)->gpus));
+    throw Error(fmt::format("--machine {} does not set the number of GPUs of {}", study.machine, without->machine),
+                fmt::format("for example {}:{}", without->machine, *std::ranges::find_if(studies, has_count)->gpus));
   if (studies.size() > 1) return;
   study.machine = studies.front().machine;
   plan.gpus = studies.front().gpus;
@@ -311,7 +311,7 @@ PlanOptionHandles add_plan_options(const Command& command, PlanOptions& options,
               "--plan",
               [&options](const std::string& text) {
                 std::error_code ignored;
-                // A text that names no file and looks like none is a plan, or a plan with an error.
+                // A text that is not the name of a file, and does not look like one, is a plan, or a plan with an error.
                 const std::string word = lower_case(text);
                 const bool may_be_file = text.find('/') != std::string::npos || text.find('.') != std::string::npos;
                 const bool is_word =
@@ -391,7 +391,8 @@ std::vector<NamedFamily> families_asked(const PlanOptions& options, bool ideal) 
 
 std::int64_t usual_batch_per_gpu(const Model& model) {
   constexpr std::int64_t usual = 32, usual_tokens = 16'384;
-  // Assumed: samples of large images and videos are few. 16,384 tokens of a model with 30 billion weights need as much.
+  // Assumed: a batch has few samples of large images or videos. The limit is about the FLOPs of 16,384 tokens in a model
+  // with 30 billion weights.
   constexpr double most_forward = 1e15;
   if (model.usual_batch) return *model.usual_batch;
   std::int64_t batch = usual;

@@ -68,7 +68,7 @@ void settle_counts(StudyOptions& study, PlanOptions& plan, bool is_configured);
                                                               const Plan& plan);
 /// Returns the choices and settings of a job that have no effect on its plan, with the keys of job files.
 [[nodiscard]] std::vector<std::string> keys_without_effect(const Study& study, const Plan& plan);
-/// Returns a sentence for each name in `named`. `plans` is the object of the sentence: a plan, or `these plans`.
+/// Returns a warning for each name in `named`, which has no effect on `plans`: a plan, or `these plans`.
 [[nodiscard]] std::vector<std::string> without_effect_on(std::string_view plans, std::vector<std::string> named);
 /// Returns the requested global batch. The default is usual_batch_per_gpu samples on each GPU.
 /// While the data set has fewer samples, the default is halved.

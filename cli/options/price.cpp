@@ -16,7 +16,7 @@
 namespace ddl {
 namespace {
 
-constexpr const char* price_hint = "write for example 2.5USD/h, or h100=2.5USD/h,b200=4USD/h";
+constexpr const char* price_hint = "for example 2.5USD/h, or h100=2.5USD/h,b200=4USD/h";
 constexpr double least_price = 1e-6, most_price = 1e6;
 
 struct Currency {

@@ -17,7 +17,7 @@ struct DevicePrice {
   std::string device;  ///< a word of the name of a device or a machine: `h100`; empty: every device
   double per_hour = 0;
   std::string currency{};  ///< an ISO 4217 code; empty: the currency of the machine's price, else USD
-  bool of_nodes = false;   ///< whether it is a part of the price of a node, which is rented as a whole
+  bool of_nodes = false;   ///< whether the price is a part of the price of a node, which is rented as a whole
 };
 
 /// Parses `2.5USD/h`, `2.5`, `$2.50/h`, or prices of several devices: `h100=2.5,b200=4EUR/h`. Returns empty and sets

@@ -15,7 +15,7 @@ std::string checked_problem(const std::string& line, const std::string& origin, 
     return is_update_problem(line) ? print_problem(parse_update_problem(line, origin))
                                    : print_problem(parse_problem(line, origin));
   } catch (const Error& error) {
-    // The line was parsed on its own, so the error says line 1. The line number is corrected here.
+    // The line was parsed alone, so the error refers to line 1. The line number is corrected here.
     std::string message = error.what();
     const std::string start = origin + ":1:";
     if (message.starts_with(start)) message = fmt::format("{}:{}:{}", origin, line_number, message.substr(start.size()));
@@ -37,7 +37,7 @@ ProblemFile::ProblemFile(const std::string& path) : source_(read_file(path), pat
     at = end + 1;
   }
   if (problems_.empty())
-    throw source_.error(0, "this file has no problems", "write one per line, as 'recommend --missing' does");
+    throw source_.error(0, "this file has no problems", "write one kernel per line, as 'recommend --missing' does");
 }
 
 Error ProblemFile::error(std::size_t problem, std::string_view word, std::string_view message, std::string hint) const {

@@ -35,7 +35,7 @@ namespace {
 /// tiles of spatial splits, and parts of the batch. `none` means that nothing is split. If no axis
 /// is given, each axis is split by all powers of two up to `devices`.
 struct SplitRequest {
-  std::vector<Mesh> meshes{};  ///< each mesh is one way to split the model
+  std::vector<Mesh> meshes{};  ///< each mesh is one way to shard the model
   std::vector<int> batch{};    ///< the numbers of parts into which each batch is split
 };
 
@@ -54,7 +54,7 @@ std::vector<Axis> splitting_axes() {
 void add_degrees(SplitRequest& request, Axis axis, const std::vector<std::int64_t>& degrees, const ModelFacts& facts) {
   for (const std::int64_t wide : degrees) {
     const auto degree = static_cast<int>(wide);
-    if (degree == 1) continue;  // degree 1 is the unsplit model, which is always measured
+    if (degree == 1) continue;  // degree 1 is the unsharded model, which is always measured
     if (axis != Axis::spatial) {
       request.meshes.push_back(Mesh{{axis, degree}});
       continue;
@@ -157,8 +157,8 @@ bool runs_autocast(const ProfileOptions& o, Precision precision) {
   return true;
 }
 
-/// Returns the problems of --leave-out, in the spelling of the plan. Throws Error if one of them is
-/// not in the plan, or if they leave no problem to measure.
+/// Returns the problems of --leave-out, in the spelling of the plan. Throws Error if a problem is not in the plan, or if no
+/// problem is left to measure.
 std::vector<std::string> left_out(const ProfilePlan& plan, const std::vector<std::string>& given) {
   std::vector<std::string> lines;
   for (const std::string& each : given) {
@@ -167,7 +167,7 @@ std::vector<std::string> left_out(const ProfilePlan& plan, const std::vector<std
     bool is_there = false;
     for (std::size_t item = 0; item < plan.items(); ++item) is_there = is_there || plan.line(item) == line;
     if (!is_there) {
-      throw Error(fmt::format("--leave-out {}: not among the problems to measure", quote(line)),
+      throw Error(fmt::format("--leave-out {}: not among the kernels to measure", quote(line)),
                   "copy a line of the column 'problem' of the profile");
     }
     lines.push_back(line);
@@ -194,7 +194,7 @@ ProfileJob job_of(const ProfileOptions& o) {
   const int kinds = (o.model.empty() ? 0 : 1) + (o.lines.empty() ? 0 : 1) + (o.problems.empty() ? 0 : 1);
   if (kinds == 0)
     throw Error("nothing to profile", "name a model, as in ddl-oracle profile resnet50; or --problem; or --problems FILE");
-  if (kinds > 1) throw Error("give only one of a model, --problem and --problems");
+  if (kinds > 1) throw Error("use only one of a model, --problem and --problems");
   ProfileJob job;
   job.device = device_options(o);
   ProfilePlan& plan = job.plan;
@@ -227,7 +227,8 @@ ProfileJob job_of(const ProfileOptions& o) {
     if (!o.input_shape.empty()) throw Error("--input-shape needs a model", "a problem has its own shapes");
     if (!o.mixed.empty()) throw Error("--mixed-precision needs a model", "a problem has its own precision");
     if (!o.implementation.empty())
-      throw Error("--optimizer-implementation needs a model", "a problem has its own: implementation=foreach tensors=161");
+      throw Error("--optimizer-implementation needs a model",
+                  "a problem names the implementation: implementation=foreach tensors=161");
     job.left_out = left_out(plan, o.left_out);
     return job;
   }

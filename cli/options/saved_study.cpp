@@ -16,7 +16,7 @@
 namespace ddl {
 namespace {
 
-/// Takes what a saved job states about the study, unless options give it. Returns the names of the options that it set.
+/// Copies the study's options from a saved job, unless the user gives them. Returns the names of the copied options.
 std::vector<std::string> take_job(StudyOptions& study, const JobFile& job, const std::string& folder,
                                   const Command& command) {
   std::vector<std::string> said;
@@ -51,7 +51,7 @@ std::vector<std::string> take_job(StudyOptions& study, const JobFile& job, const
   return said;
 }
 
-/// Takes the price of a report, unless it is the machine's own price or --price gives another one.
+/// Uses the price of a report, unless the report's price is that of the machine, or --price is given.
 void take_price(StudyOptions& study, const PlanFile& file, const Command& command) {
   if (!file.price || command.count("--price") > 0) return;
   const Machine machine = load_machine(study.machine);

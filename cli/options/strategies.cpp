@@ -45,12 +45,12 @@ struct ChoiceWord {
   std::string_view word, hint;
 };
 constexpr std::array<ChoiceWord, 6> choice_words{{
-    {"hsdp", "write fsdp and --shard-group 8, the GPUs of a node"},
-    {"sp", "it is an option of tensor parallelism: write tensor and --sequence-parallel yes"},
-    {"vpp", "it is an option of pipelines: write pipeline and --virtual-stages 4"},
-    {"vp", "it is an option of pipelines: write pipeline and --virtual-stages 4"},
-    {"etp", "it is an option of experts with tensor parallelism: write --expert-tensor whole or split"},
-    {"ulysses", "it is an option of context parallelism: write context and --context-exchange ulysses"},
+    {"hsdp", "use fsdp and --shard-group 8, the GPUs of a node"},
+    {"sp", "sequence parallelism is an option of tensor parallelism: use tensor and --sequence-parallel yes"},
+    {"vpp", "virtual stages are an option of pipelines: use pipeline and --virtual-stages 4"},
+    {"vp", "virtual stages are an option of pipelines: use pipeline and --virtual-stages 4"},
+    {"etp", "expert tensor parallelism is an option, not a strategy: use --expert-tensor whole or split"},
+    {"ulysses", "Ulysses is an option of context parallelism: use context and --context-exchange ulysses"},
 }};
 
 }  // namespace
@@ -94,7 +94,8 @@ std::string example_degrees(Family family, std::int64_t gpus) {
 
 std::string suggest_family(const std::string& text) {
   if (text.find(',') != std::string::npos)
-    return "a hybrid joins names by a plus: data+spatial; without --degrees, --strategy data,spatial compares strategies";
+    return "the name of a hybrid has plus signs: data+spatial; without --degrees, --strategy data,spatial compares "
+           "strategies";
   for (const std::string_view word : split(text, "+")) {
     const auto* const known = find_where(choice_words, [&](const ChoiceWord& each) { return each.word == word; });
     if (known != nullptr) return std::string(known->hint);
@@ -117,7 +118,7 @@ std::vector<NamedFamily> parse_families(const std::string& text) {
 }
 
 void refuse_sharding_in_ideal(int zero_stage) {
-  if (zero_stage > 0) throw Error("--ideal does not support fsdp (optimizer sharding)", "write data instead of fsdp");
+  if (zero_stage > 0) throw Error("--ideal does not support fsdp (optimizer sharding)", "use data instead of fsdp");
 }
 
 }  // namespace ddl

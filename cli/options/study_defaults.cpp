@@ -56,8 +56,8 @@ Default allreduce_default(const Software& software) {
 Default software_default(const Study& study) {
   const std::string& name = study.software().name;
   const std::string& used = study.coefficients().software.name;
-  if (used != name) return {"--software", name.empty() ? used : name, "that of the measured runs"};
-  return {"--software", name, name == study.machine().software ? "that of the machine" : "default"};
+  if (used != name) return {"--software", name.empty() ? used : name, "software of the measured runs"};
+  return {"--software", name, name == study.machine().software ? "software of the machine" : "default"};
 }
 
 Default overlap_default(const Study& study) {
@@ -69,7 +69,7 @@ Default overlap_default(const Study& study) {
       why += fmt::format(": kernels then take {:.3g} times as long", slowdown.kernels);
       if (slowdown.exchange > 1) why += fmt::format(", the communication {:.3g} times", slowdown.exchange);
     } else if (slowdown.exchange > 1) {
-      why += fmt::format(": it then takes {:.3g} times as long", slowdown.exchange);
+      why += fmt::format(": the communication then takes {:.3g} times as long", slowdown.exchange);
     }
     return {"overlap", "yes", why};
   }
@@ -96,7 +96,7 @@ std::vector<Default> defaults_of(const Command& command, const StudyOptions& opt
   if (unset("--dataset")) {
     const bool is_known = study.dataset().name != unknown_dataset;
     defaults.push_back(
-        {"--dataset", study.dataset().name, is_known ? samples_text(study) : "no bundled one is known to train this model"});
+        {"--dataset", study.dataset().name, is_known ? samples_text(study) : "no bundled data set is known for this model"});
   }
   if (unset("--machine")) defaults.push_back({"--machine", study.machine().name, ""});
   if (unset("--coefficients")) {

@@ -70,7 +70,7 @@ std::string adapted_model(const std::string& model, std::optional<std::int64_t> 
   if (!rank) return model;
   if (model.find("@lora=") != std::string::npos) {
     throw Error(fmt::format("--lora {} contradicts {}", *rank, quote(model)),
-                "give the rank of the adapters once, in the name or with --lora");
+                "set the rank of the adapters once, in the name or with --lora");
   }
   return fmt::format("{}@lora={}", model, *rank);
 }
@@ -79,14 +79,14 @@ void add_memory_options(const Command& command, MemoryOptions& options) {
   const auto parse_memory = [](const std::string& text, UnitProblem& problem) -> std::optional<Bytes> {
     const auto memory = parse_plausible(text, plausible_memory, problem);
     if (!memory || *memory > Bytes{}) return memory;
-    problem = {quote(text) + " must be greater than zero", "write for example 80GiB"};
+    problem = {quote(text) + " must be greater than zero", "for example 80GiB"};
     return std::nullopt;
   };
   add_parsed(command, "--gpu-memory", options.gpu_memory, parse_memory, "", "SIZE",
              "memory per GPU, such as 80GiB, instead of the machine's");
   const auto parse = [](const std::string& text, UnitProblem& problem) {
     const auto margin = parse_margin(text, problem);
-    if (problem.hint.find("900 GiB") != std::string::npos) problem.hint = "write for example 2GiB or 5%";
+    if (problem.hint.find("900 GiB") != std::string::npos) problem.hint = "for example 2GiB or 5%";
     return margin;
   };
   add_parsed(command, "--margin", options.margin, parse, "", "SIZE", "memory to keep free, such as 2GiB or 5%")
@@ -171,8 +171,8 @@ void set_time_between_failures(const std::string& text, Settings& settings) {
   const std::size_t at = text.find(per);
   settings.set(interval, {parse_setting(interval, text.substr(0, at), "--mtbf"), SettingOrigin::option, {}});
   if (at == std::string::npos)
-    throw Error(fmt::format("--mtbf {}: it is not stated what fails", text),
-                fmt::format("write '{0} per GPU', '{0} per node' or '{0} per job'", text));
+    throw Error(fmt::format("--mtbf {}: the unit that fails is missing", text),
+                fmt::format("use '{0} per GPU', '{0} per node' or '{0} per job'", text));
   const std::string unit = lower_case(text.substr(at + per.size()));
   settings.set(of, {parse_setting(of, unit, "--mtbf"), SettingOrigin::option, {}});
 }
@@ -388,7 +388,7 @@ std::vector<std::string> names_in(const std::string& option, const std::string& 
     }
     if (name.empty())
       throw Error(fmt::format("{} {} has an empty name", option, quote(text)), "separate names by single commas");
-    if (contains(names, name)) throw Error(fmt::format("{} has {} twice", option, quote(name)), "give it once");
+    if (contains(names, name)) throw Error(fmt::format("{} has {} twice", option, quote(name)), "keep only one of them");
     names.push_back(name);
   }
   return names;
@@ -403,11 +403,10 @@ NamedStudy with_count(NamedStudy study) {
   if (std::filesystem::exists(study.machine, ignored)) return study;
   if (colon != std::string::npos && count.empty())
     throw Error(fmt::format("--machine {} lacks the number of GPUs", quote(study.machine)),
-                fmt::format("write for example {}8", study.machine));
+                fmt::format("for example {}8", study.machine));
   if (!is_count) return study;
   study.gpus = std::stoll(count);
-  if (study.gpus == 0)
-    throw Error(fmt::format("--machine {} has no GPUs", quote(study.machine)), "write for example h100:8");
+  if (study.gpus == 0) throw Error(fmt::format("--machine {} has no GPUs", quote(study.machine)), "for example h100:8");
   study.machine.resize(colon);
   return study;
 }
@@ -422,7 +421,7 @@ std::vector<NamedStudy> studies_named(const StudyOptions& options) {
   }
   if (studies.size() > most_studies) {
     throw Error(fmt::format("--model and --machine together give {} studies", studies.size()),
-                fmt::format("give at most {} at a time", most_studies));
+                fmt::format("compare at most {} at a time", most_studies));
   }
   return studies;
 }

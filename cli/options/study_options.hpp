@@ -72,7 +72,8 @@ Option offer_machines(Option option);
 
 /// Adds -o and --output, which name a file.
 Option add_output_option(const Command& command, std::string& output, const std::string& description);
-/// Adds --color and --format. Offers the formats for documents, for JSON, and for the contents in `held`.
+/// Adds --color and --format. Offers the formats for documents, for JSON, and for the contents in `held`, which the report
+/// has.
 void add_format_option(const Command& command, ReportOptions& options, const std::vector<Content>& held = {});
 /// Adds --color, --format, and -o and --output for the report's file.
 void add_report_options(const Command& command, ReportOptions& options, const std::vector<Content>& held = {Content::rows});

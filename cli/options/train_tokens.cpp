@@ -23,9 +23,9 @@ struct CountUnit {
 };
 constexpr std::array<CountUnit, 5> count_units{{{'T', 1e12}, {'B', 1e9}, {'M', 1e6}, {'k', 1e3}, {'K', 1e3}}};
 
-constexpr const char* count_hint = "write for example 300B, 1T or 250000";
+constexpr const char* count_hint = "for example 300B, 1T or 250000";
 
-constexpr const char* points_hint = "write for example 44.8M@1632, or several: 44.8M@1632,110M@67840";
+constexpr const char* points_hint = "for example 44.8M@1632, or several: 44.8M@1632,110M@67840";
 constexpr std::int64_t most_target_batch = std::int64_t{1} << 40;
 
 /// Reads `44.8M@1632`: samples until a target, at a global batch.
@@ -64,7 +64,7 @@ Evaluation read_evaluation(std::string_view text) {
       at == std::string_view::npos ? std::nullopt : parse_token_count(text.substr(at + 1), problem);
   if (samples && every) return {*samples, *every};
   throw Error(fmt::format("--evaluate: {} is not a number of evaluated samples and of training samples", quote(text)),
-              "write for example 50k@1.28M: 50,000 samples after each 1,280,000 training samples");
+              "for example 50k@1.28M: 50,000 samples after each 1,280,000 training samples");
 }
 
 }  // namespace
@@ -158,7 +158,7 @@ void refuse_unknown_epoch(const Training& training, const Study& study) {
   if (is_of_task(dataset, study.model())) return;
   const std::string own_hint = study.dataset().name == dataset.name
                                    ? fmt::format(
-                                         "write --dataset {0} for the {1} samples of {0}, or name a file with the number: "
+                                         "use --dataset {0} for the {1} samples of {0}, or name a file with the number: "
                                          "--dataset mine.yaml",
                                          dataset.name, with_thousands(dataset.samples))
                                    : hint;
@@ -181,9 +181,8 @@ void settle_target(Training& training, const Model& model) {
 void refuse_unpublished_batch(const Training& training, std::int64_t global_batch) {
   if (!training.to_accuracy || training.convergence->samples_at(global_batch)) return;
   if (training.convergence->model.empty()) {
-    throw Error(
-        fmt::format("--samples-to-target does not give the samples at a global batch of {}", with_thousands(global_batch)),
-        fmt::format("add a point, such as 1M@{}", global_batch));
+    throw Error(fmt::format("--samples-to-target has no samples for a global batch of {}", with_thousands(global_batch)),
+                fmt::format("add a point, such as 1M@{}", global_batch));
   }
   throw Error(fmt::format("--to-accuracy: no published runs of {} with a global batch of {}", training.convergence->model,
                           with_thousands(global_batch)),

@@ -51,18 +51,19 @@ std::string framework_option_hint(const CLI::App& command, std::string_view opti
   const auto* const known = find_where(
       synonyms(), [&](const Synonym& each) { return each.word == plain && has("--" + std::string(each.option)); });
   if (option.starts_with("--") && known != nullptr) return std::string(known->hint);
-  if (has("--precision") && contains(number_formats, plain)) return fmt::format("write --precision {}", plain);
+  if (has("--precision") && contains(number_formats, plain)) return fmt::format("use --precision {}", plain);
   // `--data` is probably an abbreviation of --dataset, not a degree.
   if (!option.starts_with("--") || option == "--data" || !has("--degrees")) return {};
   const std::optional<Axis> axis = axis_in(plain);
   if (!axis) return {};
-  if (zero_stage_in(plain)) return fmt::format("write --strategy {}", plain);
+  if (zero_stage_in(plain)) return fmt::format("use --strategy {}", plain);
   const std::string plan = *axis == Axis::data ? "data=64" : fmt::format("data=8,{}=8", to_string(*axis));
-  return fmt::format("write the degrees of the whole plan, as in --degrees {}", plan);
+  return fmt::format("use the degrees of the whole plan, as in --degrees {}", plan);
 }
 
-/// Returns the hint of the synonym that is nearest to an unknown option: misspelt (`--batchsize`), or a part of the other
-/// (`--checkpoint` of `activation-checkpointing`). Empty if none is near, or if `command` has no replacement.
+/// Returns the hint of the synonym that is nearest to an unknown option. The option is a misspelling (`--batchsize`), or a
+/// part of the synonym (`--checkpoint` of `activation-checkpointing`). Empty if there is no such synonym, or if `command`
+/// has no replacement.
 std::string near_synonym_hint(const CLI::App& command, std::string_view option) {
   constexpr std::size_t least_part = 4;
   const std::string typed = plain_word(option);
@@ -106,7 +107,8 @@ std::vector<std::string> option_names(const CLI::App& command) {
   return names;
 }
 
-/// Asks for the options that begin with an abbreviation of at least two letters; empty if none does, or more than three do.
+/// Returns a hint with the options that begin with an abbreviation of at least two letters. Empty if there are none, or more
+/// than three.
 std::string abbreviated(std::string_view typed, std::vector<std::string> names) {
   std::erase_if(names, [&](const std::string& each) { return !each.starts_with(typed); });
   if (typed.size() < 4 || names.empty() || names.size() > 3) return {};
@@ -119,7 +121,7 @@ std::vector<std::string> command_names(const CLI::App& command) {
   return names;
 }
 
-/// Says what a value of an option is.
+/// Returns a hint that describes the value of an option.
 std::string value_hint(const CLI::Option& option) {
   std::string value = option.get_type_name();
   if (value == "TEXT") value = "VALUE";
@@ -127,7 +129,7 @@ std::string value_hint(const CLI::Option& option) {
   const std::string& description = option.get_description();
   const std::string_view clause = first_clause(description);
   const bool has_colon = clause.find(": ") != std::string_view::npos;
-  return fmt::format("write {} {}{} {}", declared_name(option), value, has_colon ? ";" : ":", clause);
+  return fmt::format("use {} {}{} {}", declared_name(option), value, has_colon ? ";" : ":", clause);
 }
 
 bool is_flag(const CLI::Option& option) { return option.get_items_expected_max() == 0; }
@@ -140,7 +142,8 @@ bool is_model_name(const std::string& word) {
   });
 }
 
-/// Says which command the user may mean by a word in its place: a model, a file, or a term of the field.
+/// Returns a hint about the command that the user may mean by a word in place of a command: a model, a file, or a term of
+/// the field.
 std::string command_hint(const CLI::App& program, const std::string& word, const std::vector<std::string>& known) {
   if (const auto meant = nearest(word, known)) return fmt::format("did you mean '{}'?", *meant);
   if (is_model_name(word))
@@ -173,14 +176,14 @@ Error unexpected(const CLI::App& program, const std::string& extra) {
     } else {
       for (const CLI::App* other : program.get_subcommands(nullptr)) {
         if (other->get_option_no_throw(typed) == nullptr) continue;
-        hint = fmt::format("it is an option of '{} {}'", program.get_name(), other->get_name());
+        hint = fmt::format("this is an option of '{} {}'", program.get_name(), other->get_name());
         break;
       }
     }
     if (const CLI::App* const group = command.get_parent(); group != nullptr && group != &program) {
       for (const CLI::App* other : group->get_subcommands(nullptr)) {
         if (other->get_option_no_throw(typed) == nullptr) continue;
-        hint = fmt::format("it is an option of '{} {}'", group->get_name(), other->get_name());
+        hint = fmt::format("this is an option of '{} {}'", group->get_name(), other->get_name());
         break;
       }
     }
@@ -210,7 +213,7 @@ void refuse_missing_values(const CLI::App& program) {
     if (option->get_positional() || is_flag(*option)) continue;
     for (const std::string& value : option->results()) {
       if (value.empty()) {
-        throw Error(fmt::format("{} is empty", declared_name(*option)), "give it a value, or leave it out");
+        throw Error(fmt::format("{} is empty", declared_name(*option)), "set a value, or leave the option out");
       }
       const bool is_option = contains(names, value.substr(0, value.find('=')));
       if (is_option) {
@@ -231,7 +234,7 @@ Error usage_error(const CLI::App& program, const CLI::ParseError& error) {
   for (const CLI::Option* option : command.get_options()) {
     if (option->count() == 0) continue;
     if (!is_flag(*option) && option->count() > static_cast<std::size_t>(option->get_items_expected_max())) {
-      return Error(fmt::format("{} is given {} times", declared_name(*option), option->count()), "give it once");
+      return Error(fmt::format("{} is given {} times", declared_name(*option), option->count()), "keep only one of them");
     }
   }
   if (const std::vector<std::string> extras = program.remaining(true); !extras.empty()) {

@@ -24,12 +24,12 @@ namespace ddl {
 namespace {
 
 constexpr double least_factor = 1e-3, most_factor = 1e3;
-constexpr const char* what_if_hint = "write for example --what-if 'bandwidth(node)*2', 'peak(bf16)*0.8' or 'straggler=1.2'";
+constexpr const char* what_if_hint = "for example --what-if 'bandwidth(node)*2', 'peak(bf16)*0.8' or 'straggler=1.2'";
 
 /// Throws Error that names the parts that a quantity has.
 [[noreturn]] void refuse_part(const SupposedChange& change, const std::vector<std::string>& known) {
   throw Error(fmt::format("--what-if: {} has no part {}", change.quantity, quote(change.part)),
-              fmt::format("its parts: {}", fmt::join(known, ", ")));
+              fmt::format("known parts: {}", fmt::join(known, ", ")));
 }
 
 /// Multiplies the times of measured exchanges: the time of the smallest message by `latency`, and what larger messages take
@@ -46,9 +46,9 @@ void scale_exchanges(Coefficients& coefficients, bool inside, double latency, do
   coefficients.exchanges = MeasuredExchanges(std::move(curves));
 }
 
-/// The part of `bandwidth` and `latency` that is the link between devices and their host.
+/// The part of `bandwidth` and `latency` that stands for the link between devices and their host.
 constexpr std::string_view host_part = "host";
-/// The part of `bandwidth` and `latency` that is all levels of the network outside nodes.
+/// The part of `bandwidth` and `latency` that stands for all levels of the network outside nodes.
 constexpr std::string_view outside_part = "between-nodes";
 
 /// Applies a change to each level of the network that the change names, or to the link to the host, if the change names it.
@@ -76,7 +76,8 @@ void change_levels(StudyInputs& inputs, const SupposedChange& change, const Chan
   if (!is_found) refuse_part(change, known);
 }
 
-/// Multiplies the peak of a measured device, so that its power limit lowers the clock to the same share of the peak.
+/// Multiplies the peak of a measured device by `factor`, so that its power limit lowers the clock to the same share of the
+/// peak.
 void keep_clock(std::shared_ptr<const DeviceKernels>& kernels, double factor) {
   if (kernels == nullptr) return;
   auto changed = std::make_shared<DeviceKernels>(*kernels);
@@ -204,7 +205,7 @@ SupposedChange parse_change(std::string_view text) {
   const SupposedQuantity* const quantity = quantity_named(name);
   if (quantity == nullptr) {
     if (name == "network")
-      refuse("'network' is not a quantity of a machine", "write bandwidth(between-nodes)*2 or latency(between-nodes)/2");
+      refuse("'network' is not a quantity of a machine", "use bandwidth(between-nodes)*2 or latency(between-nodes)/2");
     std::vector<std::string_view> known;
     for (const SupposedQuantity& each : quantities) known.push_back(each.name);
     const std::string nearest = suggest(std::string(name), known);
@@ -218,7 +219,8 @@ SupposedChange parse_change(std::string_view text) {
   return change;
 }
 
-/// Returns the end of the change that begins at `at`. A space ends it, except the one before a unit: `launch_overhead=2 us`.
+/// Returns the end of the change that begins at `at`. A space ends the change, except a space before a unit:
+/// `launch_overhead=2 us`.
 std::size_t end_of_change(std::string_view text, std::size_t at) {
   const std::size_t end = std::min(text.find(' ', at), text.size());
   if (end == at || end == text.size() || text[end - 1] < '0' || text[end - 1] > '9') return end;

@@ -67,7 +67,7 @@ class Prediction {
   std::vector<double> further_;
 };
 
-/// Returns other values of a setting, such that a setting that matters changes the prediction with one of them.
+/// Returns other values of a setting. If the setting has an effect, one of these values changes the prediction.
 std::vector<double> other_values(const SettingRow& row, double value) {
   std::vector<double> values;
   if (row.kind == SettingKind::flag) values = {1 - value};
@@ -81,7 +81,7 @@ std::vector<double> other_values(const SettingRow& row, double value) {
   return values;
 }
 
-/// Returns whether the plan is predicted otherwise with some other value of a setting.
+/// Returns whether another value of a setting changes the prediction of the plan.
 bool has_effect(const SettingRow& row, double value, const StudySpec& spec, const StudyInputs& inputs,
                 Prediction& prediction, const Plan& plan) {
   for (const double other : other_values(row, value)) {
@@ -131,8 +131,8 @@ bool has_effect(const PlanChoiceRow& row, const Plan& plan, const ModelFacts& fa
   return !needs_others || row.possible(facts, plan, value);
 }
 
-/// Returns the least number that is predicted like the number that the plan has for a choice, and like all larger numbers:
-/// the number of blocks of a stage, for recomputed blocks. Empty if a smaller or a larger number is predicted otherwise.
+/// Returns the smallest number of a choice that has the same prediction as the plan's number. For recomputed blocks, this is
+/// the number of blocks of a stage. Empty if the next smaller number, or the largest number, has another prediction.
 std::optional<int> least_like(const PlanChoiceRow& row, const Study& study, const Plan& plan) {
   const int value = row.get(plan);
   if (!row.first_number || value < 2) return std::nullopt;
@@ -170,7 +170,7 @@ std::vector<std::string_view> settings_without_effect(const Study& study, const 
     // As the value "none" of a choice, `input=none` asks for nothing.
     if (value.origin < origin || (row.key == "input" && value.value == static_cast<double>(input_none))) return;
     const bool counts = row.counts == nullptr || row.counts(study.job().facts, plan);
-    // Without experts, a plan does what `routes_tokens_once=no` asks for.
+    // A plan without experts fulfills `routes_tokens_once=no` anyway.
     if (!counts && row.kind == SettingKind::flag && value.value == 0) return;
     if (counts) {
       if (!prediction) {

@@ -93,7 +93,7 @@ template <class Row>
 /// Returns the first keys of a JSON report: schema, version and commit.
 [[nodiscard]] inline Json json_head() { return {{"schema", 1}, {"version", version()}, {"commit", commit()}}; }
 
-/// Returns the value, or JSON's null if there is no value. Of a quantity, returns the number in the base unit.
+/// Returns the value, or JSON's null if there is no value. For a quantity, returns the number in its base unit.
 template <class Value>
 [[nodiscard]] Json or_null(const std::optional<Value>& value) {
   if (!value) return nullptr;

@@ -47,7 +47,7 @@ class LateProgress {
   std::size_t items_ = 0, done_before_ = 0;  ///< total number of items, and the number done when the bar appeared
 };
 
-/// While an instance exists, every LateProgress of this thread also tells `told` how far it is, at most ten times per
+/// While an instance exists, every LateProgress of this thread also reports its progress to `told`, at most ten times per
 /// second. For servers, which have no terminal. A thread has at most one instance.
 class ProgressListener {
  public:

@@ -52,7 +52,7 @@ void refuse_existing(const std::string& output, const std::string& hint) {
 
 void write_output(const std::string& path, std::string_view content, std::string_view option) {
   if (is_input_file(path)) {
-    throw Error(fmt::format("{} {} would overwrite an input file", option, quote_path(path)), "give it another name");
+    throw Error(fmt::format("{} {} would overwrite an input file", option, quote_path(path)), "use another name");
   }
   write_over(path, content);
 }

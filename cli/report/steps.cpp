@@ -20,12 +20,11 @@ NamedStep named_step(const Estimator& estimator, const Plan& plan) {
   if (timeline) return {name, *std::move(timeline)};
   if (estimator.estimate(plan).time.step_time().value() <= 0) {
     throw Error(fmt::format("the plan of {} has no step: it is not possible", name),
-                "write --format text, which gives "
-                "the reason");
+                "use --format text, which shows the reason");
   }
   if (steps_overlap(estimator, plan)) {
     throw Error(fmt::format("the steps of {} overlap, because its stages use older versions of weights", name),
-                "write --setting weight_versions=no, or another format");
+                "use --setting weight_versions=no, or another format");
   }
   throw Error(fmt::format("the step of {} has more than {} slots", name, with_thousands(most_drawn_slots)),
               "draw a plan with fewer micro-batches: --micro-batches N");

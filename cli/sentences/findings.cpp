@@ -41,9 +41,9 @@ std::string describe(const Finding& finding, const Model& model) {
   switch (finding.kind) {
     case Kind::replicated_work: {
       const auto* tiles = std::get_if<Finding::TilesEnd>(&finding.facts);
-      return fmt::format("{} of the compute time is redundant, or runs at lower efficiency than unsplit layers{}", percent,
+      return fmt::format("{} of the compute time is redundant, or runs at lower efficiency than unsharded layers{}", percent,
                          tiles == nullptr ? ""
-                                          : fmt::format("; layers from {} on are not split",
+                                          : fmt::format("; layers from {} on are not sharded",
                                                         model.layers[static_cast<std::size_t>(tiles->layer)].name));
     }
     case Kind::load_imbalance:
@@ -62,7 +62,7 @@ std::string describe(const Finding& finding, const Model& model) {
       return fmt::format(
           "the data set ({}) does not fit a node's local storage ({}): it is read from the shared file system{}",
           humanize(data.size), humanize(data.storage),
-          data.shared_known ? "" : ", whose bandwidth the machine file does not give, so its read time counts as zero");
+          data.shared_known ? "" : ", whose bandwidth is not in the machine file, so the read time counts as zero");
     }
     case Kind::input:
       if (const auto* images = std::get_if<Finding::Images>(&finding.facts); images != nullptr && !images->waits) {

@@ -67,7 +67,7 @@ std::string limit_in_words(const Limit& limit, std::string_view model, std::stri
     case Limit::Kind::channels:
       return fmt::format("channel degree {:.0f} exceeds min C = {:.0f}{}", limit.wanted, limit.available, where);
     case Limit::Kind::tensor_units:
-      return fmt::format("tensor degree {:.0f} exceeds the {:.0f} parts that its layers can be split into{}", limit.wanted,
+      return fmt::format("tensor degree {:.0f} exceeds the {:.0f} parts into which layers can be split{}", limit.wanted,
                          limit.available, where);
     case Limit::Kind::stages:
       return fmt::format("{:.0f} stages, but only {:.0f} layers with weights", limit.wanted, limit.available);
@@ -119,7 +119,7 @@ std::string limit_in_words(const Limit& limit, std::string_view model, std::stri
                          limit.available);
     case Limit::Kind::whole_experts:
       if (limit.available == 0) return fmt::format("{} has no experts to distribute to tensor-parallel ranks", model);
-      if (limit.wanted == 0) return "unsplit experts (expert-tensor-parallel size 1) need sequence parallelism";
+      if (limit.wanted == 0) return "whole experts (expert-tensor-parallel size 1) need sequence parallelism";
       return fmt::format("{:.0f} ranks of expert and tensor do not divide {:.0f} experts", limit.wanted, limit.available);
     case Limit::Kind::recompute_blocks:
       return fmt::format("recompute_blocks needs full recomputation (recompute: full); it is {:.0f}", limit.wanted);
@@ -129,13 +129,13 @@ std::string limit_in_words(const Limit& limit, std::string_view model, std::stri
       return "recompute_modules needs selective recomputation (recompute: selective)";
     case Limit::Kind::tables:
       if (limit.available == 0) return fmt::format("{} has no tables to distribute", model);
-      if (!limit.item.empty()) return "hybrid tables need one lookup of each table for a sample, and data parallelism alone";
+      if (!limit.item.empty()) return "hybrid tables need one lookup per sample and table, and pure data parallelism";
       if (limit.wanted > limit.available)
         return fmt::format("tables of {:.0f} columns for {:.0f} ranks", limit.available, limit.wanted);
       return "tables are distributed only by data parallelism without ZeRO and offload";
     case Limit::Kind::local_steps:
       return fmt::format(
-          "{:.0f} local steps need replicas that no other axis divides: data without ZeRO, or shard groups of ZeRO",
+          "{:.0f} local steps need replicas that no other axis shards: data without ZeRO, or shard groups of ZeRO",
           limit.wanted);
     case Limit::Kind::allreduce:
       return fmt::format("ZeRO-{:.0f} reduces and scatters gradients, so it has no allreduce to prescribe", limit.wanted);
@@ -147,7 +147,7 @@ std::string limit_in_words(const Limit& limit, std::string_view model, std::stri
     case Limit::Kind::synchronization:
       return "workers without a barrier are replicas of the model: data without ZeRO, with replicated tables";
     case Limit::Kind::weight_versions:
-      return "older versions of weights need 1F1B, without virtual stages, ZeRO-3 and offloading";
+      return "older versions of weights need 1F1B, and exclude virtual stages, ZeRO-3 and offloading";
     case Limit::Kind::no_host:
       return "the machine file has no bandwidth to host memory (host: bandwidth)";
     case Limit::Kind::host_memory:
@@ -171,7 +171,7 @@ std::string limit_in_words(const Limit& limit, std::string_view model, std::stri
     case Limit::Kind::devices:
       return fmt::format("{:.0f} devices, but the machine has {:.0f}", limit.wanted, limit.available);
     case Limit::Kind::not_finite:
-      return "its time or memory overflows: a value of the machine, the model or the coefficients is unrealistic";
+      return "the time or memory overflows: a value of the machine, the model or the coefficients is unrealistic";
     case Limit::Kind::memory:
       return fmt::format(
           "needs {} per device, which has {}: {} too much{}", humanize(Bytes(limit.wanted)),

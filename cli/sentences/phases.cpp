@@ -91,7 +91,7 @@ struct PhaseInWords {
                        at(gradients.stage), gradients.ranks, plan.zero_stage, groups, near, route);
   }
 
-  std::string operator()(WeightsLeftWhole) const { return "weights of unsplit layers"; }
+  std::string operator()(WeightsLeftWhole) const { return "weights of unsharded layers"; }
 
   std::string operator()(const ExchangesOf& exchanges) const {
     std::string text = fmt::format("{}{} of {} in total", plural(exchanges.count, "communication op"), at(exchanges.stage),

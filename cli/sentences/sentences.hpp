@@ -18,7 +18,7 @@ namespace ddl {
 [[nodiscard]] std::string_view code_of(Limit::Kind kind);
 /// Describes all limits, joined by semicolons.
 [[nodiscard]] std::string describe(const Limits& limits, const Model& model);
-/// Gives the reason why a measured training run has no prediction.
+/// Returns the reason why a measured training run has no prediction.
 [[nodiscard]] std::string describe(const Unpredictable& refusal);
 
 /// Describes a finding: `bound by: exchanging gradients among 16 ranks (ring) takes 60 % of the time`.

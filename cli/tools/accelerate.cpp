@@ -16,7 +16,8 @@ constexpr auto shardings = argument_words("FULL_SHARD=3", "SHARD_GRAD_OP=2", "NO
                                           "HYBRID_SHARD_ZERO2=2", "1=3", "2=2", "3=0", "4=3", "5=2");
 constexpr auto hybrids = argument_words("FULL_SHARD=no", "SHARD_GRAD_OP=no", "NO_SHARD=no", "HYBRID_SHARD=yes",
                                         "HYBRID_SHARD_ZERO2=yes", "1=no", "2=no", "3=no", "4=yes", "5=yes");
-// With FSDP1, the argument is the sharding strategy [src/accelerate/utils/dataclasses.py, FullyShardedDataParallelPlugin].
+// With FSDP1, `fsdp_reshard_after_forward` is the sharding strategy [src/accelerate/utils/dataclasses.py,
+// FullyShardedDataParallelPlugin].
 constexpr auto reshards = argument_words("true=yes", "false=no", "yes=yes", "no=no", "FULL_SHARD=", "SHARD_GRAD_OP=",
                                          "NO_SHARD=", "HYBRID_SHARD=", "HYBRID_SHARD_ZERO2=", "1=", "2=", "3=", "4=", "5=");
 constexpr auto resharding_strategies =
@@ -55,7 +56,7 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"megatron_lm_config.megatron_lm_use_distributed_optimizer", PlanChoice::zero, "", common::counts, "megatron"},
 });
 
-// DeepSpeed's stage is that of src/accelerate/utils/dataclasses.py, DeepSpeedPlugin.
+// The default of DeepSpeed's stage is that of DeepSpeedPlugin [src/accelerate/utils/dataclasses.py].
 constexpr auto usual = std::to_array<UsualValue>({{ConfigField::reshards, "yes"}, {PlanChoice::zero, "2", "deepspeed"}});
 
 constexpr auto not_modeled = argument_names("fsdp_config.fsdp_forward_prefetch", "fsdp_config.fsdp_backward_prefetch",
@@ -70,15 +71,15 @@ constexpr auto harmless =
                    "use_orbit", "parallelism_config.*", "ipex_config.*");
 
 constexpr auto refused = std::to_array<RefusedArgument>({
-    {"distributed_type", "training on such devices is not predicted", "give the plan in options: --gpus, --zero", false,
+    {"distributed_type", "training on such devices is not predicted", "set the plan by options: --gpus, --zero", false,
      "MULTI_CPU TPU XLA MULTI_XPU MULTI_NPU MULTI_MLU MULTI_MUSA MULTI_HPU"},
-    {"compute_environment", "the number of GPUs follows from the instances", "give the plan in options: --gpus, --zero",
+    {"compute_environment", "the number of GPUs follows from the instances", "set the plan by options: --gpus, --zero",
      false, "AMAZON_SAGEMAKER"},
     {"deepspeed_config.offload_optimizer_device", "the time of offloading to NVMe is not predicted",
-     "write cpu: the memory of the GPU is the same, and NVMe takes longer", false, "nvme"},
+     "use cpu instead: GPU memory is the same, and NVMe is slower", false, "nvme"},
     {"deepspeed_config.offload_param_device", "the time of offloading to NVMe is not predicted",
-     "write cpu: the memory of the GPU is the same, and NVMe takes longer", false, "nvme"},
-    {"use_cpu", "it trains on processors", "give the plan in options", false, "true yes"},
+     "use cpu instead: GPU memory is the same, and NVMe is slower", false, "nvme"},
+    {"use_cpu", "the training runs on processors", "set the plan by options", false, "true yes"},
 });
 
 }  // namespace accelerate_tables

@@ -56,7 +56,7 @@ constexpr auto harmless = argument_names("type", "code", "exit_*", "min_iteratio
 
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"type", "a second model runs without gradients, or is trained as well",
-     "give options for the training step alone: --model, --gpus, --global-batch", false, "", "sft causal causal_snowflake"},
+     "use options for the training step alone: --model, --gpus, --global-batch", false, "", "sft causal causal_snowflake"},
 });
 
 }  // namespace arctic_training_tables

@@ -117,18 +117,18 @@ constexpr auto harmless = argument_names(
 
 constexpr auto other_model = "name the trained model with --model; the other keys of the file are used";
 constexpr auto refused = std::to_array<RefusedArgument>({
-    {"tool:-command", "it trains nothing", "give the command that trains: axolotl train", false,
+    {"tool:-command", "nothing is trained", "pass the command that trains: axolotl train", false,
      "preprocess inference merge-lora merge-sharded-fsdp-weights evaluate lm-eval quantize vllm-serve fetch "
      "delinearize-llama4"},
-    {"rl", "it runs a second model, or generates samples, in addition to training",
-     "give options for the training step alone: --model, --gpus, --global-batch"},
-    {"reward_model", "it trains a model that scores", other_model, true},
+    {"rl", "a second model runs, or samples are generated, in addition to training",
+     "use options for the training step alone: --model, --gpus, --global-batch"},
+    {"reward_model", "a reward model is trained", other_model, true},
     {"hatchery.*", "a service on other machines trains the model",
-     "give model and plan as options: recommend MODEL --gpus N"},
-    {"process_reward_model", "it trains a model that scores", other_model, true},
+     "set model and plan by options: recommend MODEL --gpus N"},
+    {"process_reward_model", "a reward model is trained", other_model, true},
     {"processor_type", "a vision or audio model is trained as well", other_model, true},
     {"adapter", "only low-rank adapters are read", other_model, false, "llama-adapter ia3 oft"},
-    {"relora", "it trains parts of the model in turn", other_model, false, "true"},
+    {"relora", "parts of the model are trained in turn", other_model, false, "true"},
     {"kd_trainer", "a second model runs without gradients", other_model, true},
     {"unfrozen_parameters", "only a part of the model is trained", other_model, true},
 });

@@ -56,7 +56,7 @@ enum class ConfigField {
   expert_layers,   ///< which blocks have experts: each nth block, or `[0]*3+[1]*58`
   dense_layers,    ///< number of first blocks without experts
   shared_width,    ///< width of the MLP of a mixture that all tokens share
-  shared_experts,  ///< its width, in experts
+  shared_experts,  ///< width of the MLP that all tokens share, in experts
   shared_gate,     ///< yes or no: one factor for each token weighs its result
   scores,          ///< scores of the router: softmax or sigmoid
   expert_groups,
@@ -66,7 +66,7 @@ enum class ConfigField {
   key_size,     ///< channels of a head's key without those of its position
   rotary_size,  ///< channels of a head's key with its position
   value_size,
-  predicted,  ///< number of tokens behind the next one that training predicts
+  predicted,  ///< number of tokens after the next token that training predicts
   latent,     ///< yes: multi-head latent attention
   // Devices.
   gpus,

@@ -105,8 +105,8 @@ std::optional<CannotLaunch> missing_value(const ConfigurationFormat& format, con
       if (each.field == field) return CannotLaunch{std::string(each.reason)};
     }
     const std::string name = name_of(field);
-    if (name.empty()) return CannotLaunch{"its files have no argument for a part of the plan"};
-    return CannotLaunch{fmt::format("its files have no {}{} {}", field.choice() ? "--" : "", name, *values[field])};
+    if (name.empty()) return CannotLaunch{"the launch files have no argument for a part of the plan"};
+    return CannotLaunch{fmt::format("the launch files have no {}{} {}", field.choice() ? "--" : "", name, *values[field])};
   }
   return std::nullopt;
 }

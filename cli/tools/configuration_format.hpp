@@ -63,7 +63,7 @@ consteval auto joined(const std::array<Row, first_count>& first, const std::arra
 struct ArgumentRow {
   std::string_view key;
   RunField field;
-  std::string_view alone{};               ///< what the argument means if it has no value
+  std::string_view alone{};               ///< meaning of the argument without a value
   std::span<const ArgumentWord> words{};  ///< the words that the argument takes; empty: it takes a whole number or a name
   std::string_view only_with{};           ///< the distributed_type to which the row applies; empty: all
   bool is_only_read = false;              ///< whether this program reads the argument, but never writes it
@@ -187,7 +187,7 @@ struct ConfigurationFormat {
   bool is_trainer = false;
   /// Whether sizes in a configuration change the model that it names.
   bool resizes_named = false;
-  /// Whether -1 on any axis stands for the devices that the others leave. Shards have -1 by default.
+  /// Whether -1 on any axis means all devices that the other axes leave. Shards have -1 by default.
   bool any_axis_takes_rest = false;
   /// The end of the path of the file with the tool's defaults, which users name in their commands. Set for tools with
   /// default sizes of the model.

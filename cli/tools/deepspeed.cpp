@@ -29,7 +29,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"zero_optimization.offload_optimizer.device", PlanChoice::offload, "", devices},
     only_read({"zero_optimization.cpu_offload", PlanChoice::offload, "", common::state_offloads}),
     {"zero_optimization.offload_param.device", ConfigField::offload_weights, "", common::on_host},
-    // It moves the kept inputs of recomputed layers [deepspeed/runtime/activation_checkpointing/checkpointing.py].
+    // This key moves the kept inputs of recomputed layers to the host
+    // [deepspeed/runtime/activation_checkpointing/checkpointing.py].
     only_read({"activation_checkpointing.cpu_checkpointing", PlanChoice::offload_activations, "", common::flags}),
     only_read(weak({"activation_checkpointing.cpu_checkpointing", PlanChoice::recompute, "", recomputed})),
     {"fp16.enabled", ConfigField::precision, "", common::halves},
@@ -50,14 +51,14 @@ constexpr auto not_modeled =
                    "sparse_attention.mode", "amp.enabled", "data_types.grad_accum_dtype", "moe.enabled");
 
 constexpr auto missing = std::to_array<MissingValue>({
-    {PlanChoice::reshard, "its ZeRO-3 always reshards weights after forward"},
+    {PlanChoice::reshard, "ZeRO-3 always reshards weights after forward"},
     // DeepSpeed removed MiCS, which sharded in groups [DeepSpeed 0.19, deepspeed/runtime/config.py].
-    {PlanChoice::shard_group, "it shards among all ranks, not in groups"},
+    {PlanChoice::shard_group, "ZeRO shards among all ranks, not in groups"},
     {PlanChoice::recompute, "activation checkpointing is set in the model's code, not in the configuration"},
 });
 
-// `train_batch_size` alone is also a key of other programs, such as verl, and `fp16.enabled` one of Colossal-AI's
-// benchmarks. A pair of a mark and a flag of precision counts as a further mark of a file with many sections of its own.
+// Other programs, such as verl, also have the key `train_batch_size`, and Colossal-AI's benchmarks have `fp16.enabled`. So
+// these keys are marks only as a pair. Such pairs count in addition to the other marks.
 constexpr auto marks = argument_names(
     "zero_optimization*", "train_micro_batch_size_per_gpu", "steps_per_print", "wall_clock_breakdown",
     "train_batch_size+fp16.enabled", "train_batch_size+bf16.enabled", "gradient_accumulation_steps+fp16.enabled",
@@ -74,14 +75,14 @@ constexpr auto harmless = argument_names(
     "disable_allgather", "load_universal_checkpoint", "zero_*", "torch_autocast*", "_*");
 
 constexpr auto refused = std::to_array<RefusedArgument>({
-    {"pipeline.stages", "a pipeline of DeepSpeed is made in the model's code", "give its plan in options: --degrees"},
-    {"zero_optimization.stage", "the stage of ZeRO is not known",
-     "write its number, or give the value of a variable that sets it: --set NAME=VALUE", false, "auto"},
+    {"pipeline.stages", "a pipeline of DeepSpeed is made in the model's code", "set the plan by options: --degrees"},
+    {"zero_optimization.stage", "the stage of ZeRO is not known", "use a number, or set its variable with --set NAME=VALUE",
+     false, "auto"},
     {"zero_optimization.offload_optimizer.device", "the time of offloading to NVMe is not predicted",
-     "write cpu: the memory of the GPU is the same, and NVMe takes longer", false, "nvme"},
+     "use cpu instead: GPU memory is the same, and NVMe is slower", false, "nvme"},
     {"zero_optimization.offload_param.device", "the time of offloading to NVMe is not predicted",
-     "write cpu: the memory of the GPU is the same, and NVMe takes longer", false, "nvme"},
-    {"hybrid_engine.enabled", "it generates samples in addition to training", "give the training step alone, without it"},
+     "use cpu instead: GPU memory is the same, and NVMe is slower", false, "nvme"},
+    {"hybrid_engine.enabled", "samples are generated in addition to training", "use the training step alone"},
 });
 
 }  // namespace deepspeed_tables
@@ -103,7 +104,7 @@ LaunchOutcome launch_deepspeed(const LaunchRequest& request) {
   const Plan& plan = request.plan();
   if (const std::string axes = axes_other_than(plan, family_bit(Axis::data)); !axes.empty())
     return CannotLaunch{
-        fmt::format("its configuration has data parallelism only; {} parallelism is in the model's code", axes)};
+        fmt::format("the configuration has data parallelism only; {} parallelism is in the model's code", axes)};
   RunValues values = values_of(plan, deepspeed_json, 0);
   Launch launch;
   // Adds notes on what the user's training script has to do.
@@ -130,8 +131,9 @@ LaunchOutcome launch_deepspeed(const LaunchRequest& request) {
   if (stage > 0) values.set(ConfigField::overlap, request.study.assumptions().overlap ? "yes" : "no");
   if (std::optional<CannotLaunch> lacks = refused(request, deepspeed_json, values)) return *lacks;
   if (plan.offload != Offload::none && stage == 0)
-    return CannotLaunch{"it offloads only tensors that ZeRO shards: --zero 1"};
-  if (plan.offload == Offload::weights && stage != 3) return CannotLaunch{"it offloads weights only with ZeRO-3: --zero 3"};
+    return CannotLaunch{"only tensors that ZeRO shards are offloaded: --zero 1"};
+  if (plan.offload == Offload::weights && stage != 3)
+    return CannotLaunch{"weights are offloaded only with ZeRO-3: --zero 3"};
 
   ConfigText text(deepspeed_json, values);
   const bool is_sgd = values[ConfigField::momentum].has_value();

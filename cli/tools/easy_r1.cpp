@@ -73,7 +73,7 @@ const ConfigurationFormat easy_r1_yaml{
     .not_modeled = easy_r1_tables::not_modeled,
     .marks = easy_r1_tables::marks,
     .harmless = easy_r1_tables::harmless,
-    .note = "the answer is one update of the actor; generation, rewards and the reference are not in it",
+    .note = "the answer is one update of the actor; generation, rewards and the reference are not included",
     .loads_half = true};
 
 }  // namespace ddl

@@ -106,16 +106,16 @@ constexpr auto harmless = argument_names(
 constexpr auto other_model = "name the nearest model with --model; the other keys of the file are used";
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"pos_emb", "no supported family of models has such positions", other_model, true, "alibi rpe xpos"},
-    {"expansion_factor", "the width of its perceptrons follows from other numbers", other_model, true},
-    {"attention_config", "not all of its layers are transformer blocks", other_model, true, "rwkv mamba gmlp amlp"},
-    {"num_experts", "its experts are placed by another plan", other_model, true},
-    {"expert_parallel_size", "its experts are placed by another plan", other_model},
-    {"train_impl", "it runs a second model, or generates samples, in addition to training", other_model, false,
+    {"expansion_factor", "the width of MLPs follows from other numbers", other_model, true},
+    {"attention_config", "not all layers are transformer blocks", other_model, true, "rwkv mamba gmlp amlp"},
+    {"num_experts", "the experts have a separate parallel plan", other_model, true},
+    {"expert_parallel_size", "the experts have a separate parallel plan", other_model},
+    {"train_impl", "a second model runs, or samples are generated, in addition to training", other_model, false,
      "dpo kto reinforce rm"},
     {"zero_optimization.offload_optimizer.device", "the time of offloading to NVMe is not predicted",
-     "write cpu: the memory of the GPU is the same, and NVMe takes longer", false, "nvme"},
+     "use cpu instead: GPU memory is the same, and NVMe is slower", false, "nvme"},
     {"zero_optimization.offload_param.device", "the time of offloading to NVMe is not predicted",
-     "write cpu: the memory of the GPU is the same, and NVMe takes longer", false, "nvme"},
+     "use cpu instead: GPU memory is the same, and NVMe is slower", false, "nvme"},
     {"adapter", "only a part of the model is trained", other_model, true},
     {"soft_prompt_tuning.enabled", "only a part of the model is trained", other_model, true},
 });

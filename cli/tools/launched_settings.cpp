@@ -50,8 +50,8 @@ std::optional<CannotLaunch> lacks_settings(const LaunchRequest& request, std::sp
     if (is_word_of(row.launched_by_default, value) || is_carried(carried, row.key, value)) return;
     std::string option(row.key);
     std::ranges::replace(option, '_', '-');
-    lacks = CannotLaunch{row.has_option ? fmt::format("its files have no --{} {}", option, value)
-                                        : fmt::format("its files have no --setting {}={}", row.key, value)};
+    lacks = CannotLaunch{row.has_option ? fmt::format("the launch files have no --{} {}", option, value)
+                                        : fmt::format("the launch files have no --setting {}={}", row.key, value)};
   });
   return lacks;
 }

@@ -76,7 +76,7 @@ struct LaunchNodes {
   std::int64_t nodes = 1, devices_per_node = 1;
 };
 [[nodiscard]] LaunchNodes launch_nodes(const LaunchRequest& request);
-/// Returns why equal nodes cannot run the plan: they would be more nodes than the machine needs. Empty if they can.
+/// Returns the reason if equal numbers of devices on each node need more nodes than full nodes do. Empty if they do not.
 [[nodiscard]] std::optional<CannotLaunch> lacks_equal_nodes(const LaunchRequest& request);
 
 /// Returns the command that starts a script on every device: `torchrun --standalone

@@ -71,10 +71,10 @@ std::optional<CannotLaunch> lacks_equal_nodes(const LaunchRequest& request) {
   const std::int64_t devices = request.plan().mesh.devices(), full = request.study.machine().devices_per_node();
   const std::int64_t needed = (devices + full - 1) / full;
   if (launch_nodes(request).nodes <= needed) return std::nullopt;
-  return CannotLaunch{
-      fmt::format("its files start the same number of devices on each node, but {} devices do not fill {} nodes of {}: use "
-                  "--gpus {} or {}",
-                  devices, needed, full, (needed - 1) * full, needed * full)};
+  return CannotLaunch{fmt::format(
+      "the launch files start the same number of devices on each node, but {} devices do not fill {} nodes of {}: use "
+      "--gpus {} or {}",
+      devices, needed, full, (needed - 1) * full, needed * full)};
 }
 
 std::string torchrun_command(const LaunchNodes& nodes) {
@@ -107,22 +107,21 @@ std::string axes_other_than(const Plan& plan, Family axes) {
 std::optional<CannotLaunch> lacks_axes(const Plan& plan, Family axes) {
   const std::string names = axes_other_than(plan, axes);
   if (names.empty()) return std::nullopt;
-  return CannotLaunch{fmt::format("it has no {} parallelism", names)};
+  return CannotLaunch{fmt::format("the framework has no {} parallelism", names)};
 }
 
 std::optional<CannotLaunch> lacks_frozen_parts(const LaunchRequest& request) {
   const Model& model = request.study.model();
   if (model.trained_parameters() == model.parameters()) return std::nullopt;
   if (model.name.find("@lora=") != std::string::npos)
-    return CannotLaunch{
-        fmt::format("its files have no adapters, which {} has: trainers such as TRL, LLaMA-Factory or torchtune train them",
-                    model.name)};
+    return CannotLaunch{fmt::format(
+        "the launch files do not train the adapters of {}: use TRL, LLaMA-Factory or torchtune, for example", model.name)};
   // Libraries freeze the parts that a model's file freezes, such as the positions of Whisper. torchvision does so only for
   // trained weights.
   const bool is_named =
       model.name.find("@trained=") != std::string::npos || model.name.find("@frozen=") != std::string::npos;
   if (!is_named && !is_torchvision_model(request.study)) return std::nullopt;
-  return CannotLaunch{fmt::format("its files train all parameters, but only a part of {} is trained", model.name)};
+  return CannotLaunch{fmt::format("the launch files train all parameters, but only a part of {} is trained", model.name)};
 }
 
 std::int64_t micro_batch_size(const Plan& plan) {

@@ -109,12 +109,12 @@ constexpr auto harmless = argument_names(
 
 constexpr auto other_model = "name the trained model with --model; the other keys of the file are used";
 constexpr auto refused = std::to_array<RefusedArgument>({
-    {"model.type", "no supported family of models is built from its sizes", other_model, true,
+    {"model.type", "no supported family of models has this structure", other_model, true,
      "gemma* olmo* whisper backpack gpt2_hyena hyena mpt mini"},
     {"model.hybrid_norm", "no supported family of models has such norms", other_model, true},
     // Names of main/eval_lm.py, main/eval_sliding_lm.py and main/export_lm_to_hf.py.
-    {"checkpoint_path", "it reads a checkpoint without training", "give the configuration of the training instead"},
-    {"hf_checkpoint", "it reads a checkpoint without training", "give the configuration of the training instead"},
+    {"checkpoint_path", "a checkpoint is read without training", "pass the configuration of the training instead"},
+    {"hf_checkpoint", "a checkpoint is read without training", "pass the configuration of the training instead"},
     {"use_hf_model_config", "the sizes of the model are not in this file", other_model, true},
     {"lora.*", "arguments about adapters are not read", "name the model with its adapters: --model NAME@lora=16", true},
     {"peft_save_path", "arguments about adapters are not read", "name the model with its adapters: --model NAME@lora=16",

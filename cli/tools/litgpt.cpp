@@ -73,7 +73,7 @@ constexpr auto harmless = argument_names("out_dir", "data*", "train.*", "eval*",
 
 constexpr auto other_model = "name the trained model with --model; the other keys of the file are used";
 constexpr auto refused = std::to_array<RefusedArgument>({
-    {"tool:-command", "it trains nothing", "give the command that trains: litgpt finetune", false,
+    {"tool:-command", "nothing is trained", "pass the command that trains: litgpt finetune", false,
      "download chat generate* serve evaluate convert_* merge_lora"},
     {"adapter_start_layer", "only low-rank adapters are read", other_model},
     {"model_config.parallel_residual", "no supported family of models has these layers", other_model, true, "true"},

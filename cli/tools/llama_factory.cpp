@@ -79,23 +79,23 @@ constexpr auto harmless = argument_names(
     "--video_*", "--badam_*", "--galore_*", "--apollo_*", "--remove_unused_columns", "--model_revision",
     "--low_cpu_mem_usage", "--data_seed");
 
-constexpr auto as_trained = "give the configuration of the training: stage sft or pt, finetuning_type full or lora";
-constexpr auto generates = "it evaluates a model, and trains nothing";
+constexpr auto as_trained = "pass the configuration of the training: stage sft or pt, finetuning_type full or lora";
+constexpr auto generates = "a model is evaluated, and nothing is trained";
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"--finetuning_type", "only a part of the model is trained, without adapters", as_trained, true, "freeze"},
-    {"--finetuning_type", "its adapters are orthogonal matrices, not of low rank", as_trained, false, "oft"},
+    {"--finetuning_type", "the adapters are orthogonal matrices, not of low rank", as_trained, false, "oft"},
     {"--use_kt", "experts run on the processors of the host", as_trained},
     {.key = "--stage",
-     .reason = "it generates samples, or runs further models in addition to training",
+     .reason = "samples are generated, or further models run, in addition to training",
      .hint = as_trained,
      .allowed = "sft pt"},
     {.key = "--do_predict", .reason = generates, .hint = as_trained, .values = "true", .without = "--do_train"},
     {.key = "--do_eval", .reason = generates, .hint = as_trained, .values = "true", .without = "--do_train"},
-    {"--do_train", "it trains nothing", as_trained, false, "false"},
-    {"--task", "it evaluates a model on a task", as_trained},
-    {"tool:-command", "it trains nothing", as_trained, false, "chat export api webchat webui eval version env"},
-    {"--export_dir", "it merges and exports a model", as_trained},
-    {"--infer_backend", "it serves a model", as_trained},
+    {"--do_train", "nothing is trained", as_trained, false, "false"},
+    {"--task", "a model is evaluated on a task", as_trained},
+    {"tool:-command", "nothing is trained", as_trained, false, "chat export api webchat webui eval version env"},
+    {"--export_dir", "a model is merged and exported", as_trained},
+    {"--infer_backend", "a model is served", as_trained},
     {"--mixture_of_depths", "a block processes only some tokens", "name the trained model with --model", true},
 });
 
@@ -170,11 +170,11 @@ constexpr auto harmless = argument_names(
     "init_config*", "lr_scheduler_config*", "optim_config*", "peft_config*", "quant_config*", "dist_config*",
     "batching_workers", "custom_chat_template", "resume_*", "dist_*", "pref_*", "dp_size", "template");
 
-constexpr auto as_trained = "give the configuration of a training of all weights, or of low-rank adapters";
+constexpr auto as_trained = "pass the configuration of a training of all weights, or of low-rank adapters";
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"peft_config.name", "only a part of the model is trained, without adapters", as_trained, false, "freeze"},
-    {"peft_config.export_dir", "it merges and exports a model", as_trained},
-    {"pref_loss", "it compares two samples", as_trained},
+    {"peft_config.export_dir", "a model is merged and exported", as_trained},
+    {"pref_loss", "two samples are compared", as_trained},
 });
 
 }  // namespace llama_factory_v1_tables

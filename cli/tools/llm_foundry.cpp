@@ -80,14 +80,14 @@ constexpr auto harmless = argument_names(
 constexpr auto other_model = "name the nearest model with --model; the other keys of the file are used";
 constexpr auto refused = std::to_array<RefusedArgument>({
     {.key = "mlm_probability",
-     .reason = "it trains an encoder, of which some words are masked",
-     .hint = "name its model, such as --model bert-base; the other keys of the file are used",
+     .reason = "an encoder is trained on masked words",
+     .hint = "name the trained model, such as --model bert-base; the other keys of the file are used",
      .is_of_model = true,
      .families = "bert"},
-    {"model.ffn_config.ffn_type", "no supported family of models has such perceptrons", other_model, true,
+    {"model.ffn_config.ffn_type", "no supported family of models has such MLPs", other_model, true,
      "mb_moe mb_dmoe mptglu torch_dmoe"},
-    {"optimizer.name", "the memory of this optimizer is not known", "write --optimizer momentum, which needs as much", false,
-     "decoupled_lionw_8b adalr_lion clip_lion"},
+    {"optimizer.name", "the memory of this optimizer is not known", "use --optimizer momentum, which needs the same memory",
+     false, "decoupled_lionw_8b adalr_lion clip_lion"},
 });
 
 }  // namespace llm_foundry_tables

@@ -101,24 +101,24 @@ constexpr auto programs = argument_names("MaxText.train", "MaxText/train.py", "*
 constexpr auto harmless = argument_names("*");
 
 constexpr auto other_model = "name the trained model with --model; the other keys of the file are used";
-constexpr auto name_trained = "give the configuration of the training instead";
+constexpr auto name_trained = "pass the configuration of the training instead";
 constexpr auto refused = std::to_array<RefusedArgument>({
-    {"base_config", "it generates text", name_trained, false, "*inference*"},
-    {"base_config", "its training is not pre-training", name_trained, false, "*rl.yml *grpo* *dpo* *distillation*"},
-    {"diffusion_scheduler_config*", "it trains a diffusion model",
-     "give model and plan as options: recommend sdxl --gpus N --batch N"},  // AI-Hypercomputer/maxdiffusion, configs
+    {"base_config", "text is generated", name_trained, false, "*inference*"},
+    {"base_config", "the training is not pre-training", name_trained, false, "*rl.yml *grpo* *dpo* *distillation*"},
+    {"diffusion_scheduler_config*", "a diffusion model is trained",
+     "set model and plan by options: recommend sdxl --gpus N --batch N"},  // AI-Hypercomputer/maxdiffusion, configs
     {"override_model_config", "the file changes the sizes of the model that it names", other_model, true},
     {"global_parameter_scale", "the sizes of the model follow from other numbers", other_model, true, "", "1"},
     {"decoder_block", "no supported family of models has such blocks", other_model, true,
      "gemma* gpt* deepseek* llama4 qwen3_next qwen3_5* qwen3_custom_moe olmo* simple* kimi* envy* default"},
     {"shared_experts", "no supported family of models has shared experts", other_model, true},
-    {"first_num_dense_layers", "only a part of its blocks has experts", other_model, true},
+    {"first_num_dense_layers", "only some blocks have experts", other_model, true},
     {"attention_type", "no supported family of models has such attention", other_model, true, "mla local_sliding chunk"},
     {"use_multimodal", "a vision model is trained as well", other_model, true},
-    {"ici_pipeline_parallelism", "its circular pipelines are not predicted",
-     "write the plan as options: --strategy, --degrees and --schedule", false, "", "1"},
-    {"ici_diloco_parallelism", "its replicas exchange weights only after many steps", "set it to 1", false, "", "1"},
-    {"ici_autoregressive_parallelism", "it generates text", name_trained, false, "", "1"},
+    {"ici_pipeline_parallelism", "circular pipelines are not predicted",
+     "set the plan by options: --strategy, --degrees and --schedule", false, "", "1"},
+    {"ici_diloco_parallelism", "replicas exchange weights only after many steps", "set the key to 1", false, "", "1"},
+    {"ici_autoregressive_parallelism", "text is generated", name_trained, false, "", "1"},
 });
 
 }  // namespace maxtext_tables

@@ -30,7 +30,7 @@ constexpr auto optimizers =
 constexpr auto gradients = argument_words("fp32=full", "bf16=half", "fp16=half");
 constexpr auto fusions = argument_words("native=compiled", "te=fused");
 constexpr auto masters = argument_words("fp32=fp32", "fp16=half");
-// `none` has no auxiliary loss. Its load is at least as uneven as with a loss.
+// With `none`, there is no auxiliary loss, so the load is at least as uneven as with a loss.
 constexpr auto routings = argument_words("aux_loss=natural", "seq_aux_loss=natural", "global_aux_loss=natural",
                                          "sinkhorn=natural", "none=natural", "*=natural");
 constexpr auto scores = argument_words("softmax=softmax", "sigmoid=sigmoid");
@@ -179,9 +179,9 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::precision, "fp32
                                                   {ConfigField::kv_rank, "32"}});
 
 constexpr auto missing = std::to_array<MissingValue>({
-    {PlanChoice::zero, "its distributed optimizer is ZeRO-1: --zero 1"},
-    {PlanChoice::shard_group, "its distributed optimizer shards among all data-parallel ranks"},
-    {PlanChoice::schedule, "its pipelines run 1F1B: --schedule 1f1b"},
+    {PlanChoice::zero, "the distributed optimizer is ZeRO-1: --zero 1"},
+    {PlanChoice::shard_group, "the distributed optimizer shards among all data-parallel ranks"},
+    {PlanChoice::schedule, "pipelines run 1F1B: --schedule 1f1b"},
 });
 
 constexpr auto not_modeled =
@@ -236,9 +236,9 @@ constexpr auto harmless = argument_names(
     "--norm-topk-prob", "--lora-alpha", "--lora-fusion", "--lora-load");
 
 constexpr auto other_model =
-    "name the trained model with --model, which decides all of its sizes; the other arguments of the file are used";
+    "name the trained model with --model, which sets all sizes; the other arguments of the file are used";
 constexpr auto encoder_model =
-    "name its model, such as --model bert-large or t5-base: the other arguments of the file are used";
+    "name the trained model, such as --model bert-large or t5-base: the other arguments of the file are used";
 constexpr auto encoders = "bert t5", pairs = "t5";
 constexpr auto refused = std::to_array<RefusedArgument>({
     // The family with latent attention predicts further tokens.
@@ -247,30 +247,30 @@ constexpr auto refused = std::to_array<RefusedArgument>({
      .hint = other_model,
      .is_of_model = true,
      .without = "--multi-latent-attention"},
-    {"--is-hybrid-model", "not all of its layers are transformer blocks", other_model, true},
-    {"--hybrid-override-pattern", "not all of its layers are transformer blocks", other_model, true},
-    {"--hybrid-layer-pattern", "not all of its layers are transformer blocks", other_model, true},
-    {"--hybrid-attention-ratio", "not all of its layers are transformer blocks", other_model, true},
+    {"--is-hybrid-model", "not all layers are transformer blocks", other_model, true},
+    {"--hybrid-override-pattern", "not all layers are transformer blocks", other_model, true},
+    {"--hybrid-layer-pattern", "not all layers are transformer blocks", other_model, true},
+    {"--hybrid-attention-ratio", "not all layers are transformer blocks", other_model, true},
     {"--experimental-attention-variant", "no supported family of models has such attention", other_model, true},
     // The gates double the query weights. Models with gates also have blocks of linear attention, which `--spec` builds.
-    {"--attention-output-gate", "its blocks have gated or linear attention", other_model, true},
-    {"--use-gated-attention", "its blocks have gated or linear attention", other_model, true},
+    {"--attention-output-gate", "the blocks have gated or linear attention", other_model, true},
+    {"--use-gated-attention", "the blocks have gated or linear attention", other_model, true},
     {"--linear-attention-freq", "no supported family of models has such attention", other_model, true},
-    {"--full-attention-interval", "not all of its layers are transformer blocks", other_model, true},
-    {"--linear-num-key-heads", "not all of its layers are transformer blocks", other_model, true},
-    {"--heterogeneous-layers-config-*", "its blocks differ from each other", other_model, true},
+    {"--full-attention-interval", "not all layers are transformer blocks", other_model, true},
+    {"--linear-num-key-heads", "not all layers are transformer blocks", other_model, true},
+    {"--heterogeneous-layers-config-*", "the blocks differ from each other", other_model, true},
     // MindSpeed's blocks without effect [Ascend/MindSpeed, mindspeed/features_manager].
-    {"--noop-layers", "some of its blocks do nothing", other_model, true},
-    {"--use-multiparameter-pipeline-model-parallel", "its stages exchange further tensors", other_model, true},
-    {"MODE", "it generates text", "give the configuration of the training instead", false, "inference rl"},
-    {"--num-tokens-to-generate", "it generates text", "give the configuration of the training instead"},
-    {"--expert-interval", "only a part of its blocks has experts", other_model, true},
+    {"--noop-layers", "some blocks do nothing", other_model, true},
+    {"--use-multiparameter-pipeline-model-parallel", "the stages exchange additional tensors", other_model, true},
+    {"MODE", "text is generated", "pass the configuration of the training instead", false, "inference rl"},
+    {"--num-tokens-to-generate", "text is generated", "pass the configuration of the training instead"},
+    {"--expert-interval", "only some blocks have experts", other_model, true},
     {"--mlp-type", "no supported family of models has shared experts", other_model, true, "residual"},
     {"--decoder-num-layers", "an encoder and a decoder are trained", encoder_model, true, "", "", pairs},
-    {"--encoder-tensor-model-parallel-size", "the encoder has a plan of its own", other_model},
-    {"--encoder-pipeline-model-parallel-size", "the encoder has a plan of its own", other_model},
+    {"--encoder-tensor-model-parallel-size", "the encoder has a separate plan", other_model},
+    {"--encoder-pipeline-model-parallel-size", "the encoder has a separate plan", other_model},
     {"--retro-*", "the model retrieves text", other_model, true},
-    {"--freeze-LM", "only a part of the model is trained", "give the script of a training of the whole model"},
+    {"--freeze-LM", "only a part of the model is trained", "pass the script of a training of the whole model"},
     {"--vision-*", "a vision model is trained as well", other_model, true},
     {"--language-model-type", "a vision model is trained as well", other_model, true},
     {"--freeze-ViT", "a vision model is trained as well", other_model, true},
@@ -281,22 +281,22 @@ constexpr auto refused = std::to_array<RefusedArgument>({
      .is_of_model = true,
      .without = "--lora-r"},
     {"--peft*", "arguments about adapters are not read", "name the model with its adapters: --model NAME@lora=16", true},
-    {"--position-embedding-type", "its positions are those of a vision-language model", other_model, true, "mrope"},
+    {"--position-embedding-type", "the positions are those of a vision-language model", other_model, true, "mrope"},
     {"--model-provider", "a vision model is trained as well", other_model, true, "*vlm* *llava* *mimo*"},
     {"--kd", "a second model runs without gradients", other_model, true},
-    // Stages of MindSpeed-LLM other than pre-training and supervised fine-tuning.
-    {"--stage", "it generates samples, or runs further models in addition to training",
-     "give options for the training step alone: --model, --gpus, --global-batch", false, "*dpo* orm prm *ppo* *grpo*"},
-    {"--vocab-file", "its vocabulary is that of an encoder such as BERT", encoder_model, true, "*bert*", "", encoders},
+    // Kinds of training in MindSpeed-LLM other than pre-training and supervised fine-tuning.
+    {"--stage", "samples are generated, or further models run, in addition to training",
+     "use options for the training step alone: --model, --gpus, --global-batch", false, "*dpo* orm prm *ppo* *grpo*"},
+    {"--vocab-file", "the vocabulary is that of an encoder such as BERT", encoder_model, true, "*bert*", "", encoders},
     // The tokenizer of GPT-2, which is the default, needs both files, the first in JSON [megatron/training/tokenizer].
     {.key = "--vocab-file",
-     .reason = "without a merge file, its vocabulary is that of an encoder such as BERT",
+     .reason = "without a merge file, the vocabulary is that of an encoder such as BERT",
      .hint = encoder_model,
      .is_of_model = true,
      .values = "*.txt",
      .families = encoders,
      .without = "--merge-file --tokenizer-type --tokenizer-model"},
-    {"--tokenizer-type", "its tokenizer is of encoders such as BERT", encoder_model, true, "bertwordpiece*", "", encoders},
+    {"--tokenizer-type", "the tokenizer is for encoders such as BERT", encoder_model, true, "bertwordpiece*", "", encoders},
     {"--teacher-model-config", "a second model runs without gradients", other_model, true},
     {"--export-kd-*", "a second model runs without gradients", other_model, true},
 });
@@ -343,9 +343,9 @@ std::optional<std::string> refused_by_core(const Plan& plan, const Transformer& 
   if (contexts > 1 && model.tokens % (2 * contexts) != 0)
     return fmt::format("{} tokens do not divide into two parts for each of {} context ranks", model.tokens, contexts);
   if (model.experts > 1 && parts > 1 && !plan.sequence_parallel)
-    return "with tensor parallelism, its experts need sequence parallelism: --sequence-parallel yes";
+    return "with tensor parallelism, experts need sequence parallelism: --sequence-parallel yes";
   const bool is_adam = plan.optimizer == Optimizer::adam || plan.optimizer == Optimizer::adamw;
-  if (plan.zero_stage > 0 && !is_adam) return "its distributed optimizer is Adam: --zero 0, or --optimizer adamw";
+  if (plan.zero_stage > 0 && !is_adam) return "the distributed optimizer is Adam: --zero 0, or --optimizer adamw";
   return std::nullopt;
 }
 
@@ -356,8 +356,8 @@ MegatronRun megatron_run(const LaunchRequest& request, const ConfigurationFormat
   if (std::optional<CannotLaunch> lacks = missing_axes(format, plan)) return {.refused = lacks};
   const std::optional<Transformer> model = transformer_of(request.study.model());
   if (!model) {
-    return {.refused = CannotLaunch{
-                fmt::format("its files support GPT-like and Llama-like decoders, not {}", request.study.model().name)}};
+    return {.refused = CannotLaunch{fmt::format("the launch files support GPT-like and Llama-like decoders, not {}",
+                                                request.study.model().name)}};
   }
   MegatronRun run{.model = *model, .values = values_of(plan, format, model->layers)};
   add_model(run.values, *model);
@@ -378,13 +378,14 @@ MegatronRun megatron_run(const LaunchRequest& request, const ConfigurationFormat
   const bool cuts_blocks = plan.mesh[Axis::pipeline] > 1 && plan.first_stage_blocks == 0 && plan.last_stage_blocks == 0;
   if (cuts_blocks && !request.study.coefficients().software.equal_stages.value_or(false)) {
     run.notes.emplace_back(
-        "its stages have equal numbers of blocks, but the predicted stages have equal times: add --software megatron");
+        "the launched stages have equal numbers of blocks, but the predicted stages have equal times: add --software "
+        "megatron");
   }
   const std::int64_t stages = std::int64_t{plan.mesh[Axis::pipeline]} * plan.virtual_stages;
   if (model->window > 0) {
-    run.refused = CannotLaunch{"its files have no attention window"};
+    run.refused = CannotLaunch{"the launch files have no attention window"};
   } else if (plan.precision == Precision::tf32 || plan.precision == Precision::fp32) {
-    run.refused = CannotLaunch{"its files use mixed precision: --precision bf16"};
+    run.refused = CannotLaunch{"the launch files use mixed precision: --precision bf16"};
   }
   if (const std::optional<std::string> reason = refused_by_core(plan, *model); !run.refused && reason)
     run.refused = CannotLaunch{*reason};
@@ -403,7 +404,7 @@ const std::vector<std::string_view>& carried_settings() {
   return carried;
 }
 
-/// Adds the arguments for the settings that the user gave, and that follow from the plan. Returns why Megatron-LM has none.
+/// Adds arguments for the user's settings, and for those that follow from the plan. Returns why Megatron-LM has none.
 std::optional<CannotLaunch> add_asked_settings(const LaunchRequest& request, const Transformer& model,
                                                ConfigText& arguments) {
   const Plan& plan = request.plan();
@@ -416,7 +417,7 @@ std::optional<CannotLaunch> add_asked_settings(const LaunchRequest& request, con
   const bool is_asked =
       is_mixed(plan.precision) && (masters.value_or("fp32") != "fp32" || moments.value_or("fp32") != "fp32");
   if (is_asked && plan.zero_stage == 0)
-    return CannotLaunch{"only its distributed optimizer has other formats of moments and master weights: --zero 1"};
+    return CannotLaunch{"only the distributed optimizer has other formats of moments and master weights: --zero 1"};
   if (is_asked || plan.offload == Offload::optimizer) arguments.set("--use-precision-aware-optimizer", nullptr);
   if (is_asked && masters) arguments.set("--main-params-dtype", word(*masters));
   if (is_asked && moments) arguments.set("--exp-avg-dtype", word(*moments));
@@ -429,7 +430,7 @@ std::optional<CannotLaunch> add_asked_settings(const LaunchRequest& request, con
   if (model.experts == 1) return std::nullopt;
   const std::optional<std::string> capacity = asked_setting(request, "capacity_factor");
   const bool is_padded = asked_setting(request, "padded_experts") == "yes";
-  if (is_padded && !capacity) return CannotLaunch{"it pads experts to a capacity only: --capacity-factor"};
+  if (is_padded && !capacity) return CannotLaunch{"experts can only be padded to a capacity: --capacity-factor"};
   if (capacity) arguments.set("--moe-expert-capacity-factor", *capacity);
   if (is_padded) arguments.set("--moe-pad-expert-input-to-capacity", nullptr);
   return std::nullopt;
@@ -449,7 +450,7 @@ LaunchOutcome launch_megatron(const LaunchRequest& request) {
   if (software.overlaps_gradients.value_or(false)) {
     // Megatron-LM refuses the overlap with Muon [megatron/training/arguments.py, validate_args].
     if (is_muon) {
-      run.notes.emplace_back("it does not overlap the exchange of gradients with Muon");
+      run.notes.emplace_back("with Muon, gradient reduction is not overlapped");
     } else {
       values.set(ConfigField::overlap, "yes");
     }
@@ -457,7 +458,7 @@ LaunchOutcome launch_megatron(const LaunchRequest& request) {
   if (std::optional<CannotLaunch> lacks = refused(request, megatron_arguments, values)) return *lacks;
   const Plan& plan = request.plan();
   const bool offloads = plan.offload == Offload::optimizer;
-  if (offloads && plan.zero_stage == 0) return CannotLaunch{"it offloads only the distributed optimizer: --zero 1"};
+  if (offloads && plan.zero_stage == 0) return CannotLaunch{"only the distributed optimizer can be offloaded: --zero 1"};
 
   ConfigText arguments(megatron_arguments, values);
   if (software.overlaps_weight_gathers.value_or(false) && plan.zero_stage == 1)

@@ -59,10 +59,10 @@ constexpr auto harmless = argument_names("checkpoints*", "data_stages*", "doremi
 
 constexpr auto other_model = "name the trained model with --model; the other keys of the file are used";
 constexpr auto refused = std::to_array<RefusedArgument>({
-    {"model.model_config.moe_config*", "its experts are placed by another plan", other_model, true},
-    {"model.model_config.moe_num_experts", "its experts are placed by another plan", other_model, true},
-    {"model.model_config.is_starcoder2_config", "its blocks differ from those of Llama", other_model, true, "true"},
-    {"model.model_config.is_mamba_config", "its layers are not transformer blocks", other_model, true, "true"},
+    {"model.model_config.moe_config*", "the experts have a separate parallel plan", other_model, true},
+    {"model.model_config.moe_num_experts", "the experts have a separate parallel plan", other_model, true},
+    {"model.model_config.is_starcoder2_config", "the blocks differ from those of Llama", other_model, true, "true"},
+    {"model.model_config.is_mamba_config", "the layers are not transformer blocks", other_model, true, "true"},
 });
 
 }  // namespace nanotron_tables

@@ -33,7 +33,7 @@ constexpr auto routings = argument_words("aux_loss=natural", "seq_aux_loss=natur
 constexpr auto scores = argument_words("softmax=softmax", "sigmoid=sigmoid");
 constexpr auto exchanges = argument_words("p2p=ring", "a2a=ulysses", "all_gather=ring");
 
-// Without a scheme, all weights are trained, whatever the sections of the schemes say.
+// Without a scheme, all weights are trained, and the sections of all schemes are ignored.
 constexpr auto schemes = argument_words("lora=lora", "qlora=lora", "null=none", "none=none", "=none");
 
 constexpr auto recompute_methods = argument_words("block=block", "uniform=uniform", "=");
@@ -98,7 +98,8 @@ constexpr auto arguments = std::to_array<ArgumentRow>({
     only_read({"model.peft.lora_tuning.adapter_dropout|peft.dropout", ConfigField::adapter_dropout}),
     only_read({"model.peft.lora_tuning.target_modules|peft.target_modules", ConfigField::adapter_layers}),
     only_read({"model.seq_length|model.data.seq_length", ConfigField::sequence}),
-    // Fine-tuning takes length and batch of the data set [NVIDIA/NeMo-Aligner, examples/nlp/gpt/train_gpt_sft.py].
+    // Fine-tuning uses the length and the batch in the section of the data set [NVIDIA/NeMo-Aligner,
+    // examples/nlp/gpt/train_gpt_sft.py].
     only_read({"model.data.train_ds.max_seq_length|dataset.seq_length|dataset.sequence_length", ConfigField::sequence}),
     only_read(weak({"model.data.train_ds.global_batch_size", ConfigField::global_batch})),
     only_read(weak({"model.data.train_ds.micro_batch_size", ConfigField::micro_batch})),
@@ -138,12 +139,12 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::norm, "layer"},
                                                   {ConfigField::vocabulary_multiple, "128"}});
 
 constexpr auto missing = std::to_array<MissingValue>({
-    {ConfigField::experts, "this form of its configuration has no experts: use Megatron-LM's arguments"},
-    {ConfigField::fp4, "this form of its configuration has no nvfp4: use Megatron-LM's"},
-    {ConfigField::optimizer, "its distributed optimizer is Adam"},
-    {PlanChoice::zero, "its distributed optimizer is ZeRO-1: --zero 1"},
-    {PlanChoice::shard_group, "its distributed optimizer shards among all data-parallel ranks"},
-    {PlanChoice::schedule, "its pipelines run 1F1B: --schedule 1f1b"},
+    {ConfigField::experts, "this form of NeMo's configuration has no experts: use Megatron-LM's arguments"},
+    {ConfigField::fp4, "this form of NeMo's configuration has no nvfp4: use Megatron-LM's"},
+    {ConfigField::optimizer, "the distributed optimizer is Adam"},
+    {PlanChoice::zero, "the distributed optimizer is ZeRO-1: --zero 1"},
+    {PlanChoice::shard_group, "the distributed optimizer shards among all data-parallel ranks"},
+    {PlanChoice::schedule, "pipelines run 1F1B: --schedule 1f1b"},
 });
 
 constexpr auto not_modeled =
@@ -180,21 +181,23 @@ constexpr auto harmless = argument_names(
     "model.dist_ckpt_*", "model.use_te_rng_tracker", "model.fsdp_*", "model.peft.*", "model.answer_only_loss");
 
 constexpr auto other_model = "name the trained model with --model; the other arguments of the file are used";
-constexpr auto as_options = "give model and plan as options: recommend MODEL --gpus N";
-constexpr auto reinforced = "it generates samples and scores them in addition to training";
+constexpr auto as_options = "set model and plan by options: recommend MODEL --gpus N";
+constexpr auto reinforced = "samples are generated and scored in addition to training";
 constexpr auto second_model = "a second model runs without gradients";
-constexpr auto step_alone = "give options for the training step alone: --model, --gpus, --global-batch";
+constexpr auto step_alone = "use options for the training step alone: --model, --gpus, --global-batch";
 constexpr auto as_lora = "'explain NAME@lora=16' predicts low-rank adapters";
 constexpr auto refused = std::to_array<RefusedArgument>({
-    // Its degrees and batch are in sections of their own, which NeMo does not have
+    // NeuronX Distributed Training has its degrees and batch in sections that NeMo does not have
     // [aws-neuron/neuronx-distributed-training, examples/conf].
     {"distributed_strategy.*", "this plan of NeuronX Distributed Training is not read", as_options},
     {"model.mtp_num_layers", "no supported family of models predicts several tokens ahead", other_model, true},
-    {"model.hybrid_override_pattern", "not all of its layers are transformer blocks", other_model, true},
-    // Only Griffin has this key, whatever its value is [NVIDIA/NeMo, examples/nlp/language_modeling, megatron_griffin].
-    {"model.activations_checkpoint_recurrent", "not all of its layers are transformer blocks", other_model, true, "*"},
-    {"model.mcore_bert", "an encoder is trained", "name its model, such as --model bert-large", true, "*", "", "bert"},
-    {"model.bert_binary_head", "an encoder is trained", "name its model, such as --model bert-large", true, "*", "", "bert"},
+    {"model.hybrid_override_pattern", "not all layers are transformer blocks", other_model, true},
+    // Only Griffin has this key, with any value [NVIDIA/NeMo, examples/nlp/language_modeling, megatron_griffin].
+    {"model.activations_checkpoint_recurrent", "not all layers are transformer blocks", other_model, true, "*"},
+    {"model.mcore_bert", "an encoder is trained", "name the trained model, such as --model bert-large", true, "*", "",
+     "bert"},
+    {"model.bert_binary_head", "an encoder is trained", "name the trained model, such as --model bert-large", true, "*", "",
+     "bert"},
     {"model.encoder.*", "an encoder and a decoder are trained", other_model, true, "", "", "t5"},
     {"model.decoder.*", "an encoder and a decoder are trained", other_model, true, "", "", "t5"},
     {"model.data.train_ds.max_src_seq_length", "an encoder and a decoder are trained", other_model, true, "", "", "t5"},
@@ -222,13 +225,13 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"trainer.dpo.*", second_model, other_model, true},
     {"trainer.kto.*", second_model, other_model, true},
     {"trainer.knowledge_distillation.*", second_model, other_model, true},
-    {"trainer.rm.*", "it compares two samples", other_model, true},
-    {"inference.inference_micro_batch_size", "it serves a model", "give the configuration of the training instead"},
-    {"model.eval_batch_size", "it evaluates a model", "give the configuration of the training instead"},
-    {"inference.outfile_path", "it generates text", "give the configuration of the training instead"},
-    {"inference.tokens_to_generate", "it generates text", "give the configuration of the training instead"},
-    {"run.huggingface_ckpt_path", "it converts checkpoints", "give the configuration of the training instead", false, "*"},
-    {"run.fine_tuning_dir", "it evaluates a model", "give the configuration of the training instead", false, "*"},
+    {"trainer.rm.*", "two samples are compared", other_model, true},
+    {"inference.inference_micro_batch_size", "a model is served", "pass the configuration of the training instead"},
+    {"model.eval_batch_size", "a model is evaluated", "pass the configuration of the training instead"},
+    {"inference.outfile_path", "text is generated", "pass the configuration of the training instead"},
+    {"inference.tokens_to_generate", "text is generated", "pass the configuration of the training instead"},
+    {"run.huggingface_ckpt_path", "checkpoints are converted", "pass the configuration of the training instead", false, "*"},
+    {"run.fine_tuning_dir", "a model is evaluated", "pass the configuration of the training instead", false, "*"},
 });
 
 }  // namespace nemo_tables

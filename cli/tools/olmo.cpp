@@ -85,7 +85,7 @@ constexpr auto other_model = "name the nearest model with --model; the other key
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"model.alibi", "no supported family of models has such positions", other_model, true, "true"},
     {"model.multi_query_attention", "no supported family of models has multi-query attention", other_model, true, "true"},
-    {"model.block_type", "no supported family of models has its order of layers", other_model, true, "moe"},
+    {"model.block_type", "no supported family of models has this order of layers", other_model, true, "moe"},
 });
 
 }  // namespace olmo_tables

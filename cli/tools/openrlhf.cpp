@@ -121,7 +121,7 @@ const ConfigurationFormat openrlhf_arguments{
     .not_modeled = openrlhf_tables::not_modeled,
     .programs = openrlhf_tables::actor_programs,
     .harmless = openrlhf_tables::harmless,
-    .note = "the answer is one update of the actor; generation, rewards, the reference and the critic are not in it",
+    .note = "the answer is one update of the actor; generation, rewards, the reference and the critic are not included",
     .loads_half = true};
 
 }  // namespace ddl

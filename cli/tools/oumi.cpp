@@ -65,13 +65,13 @@ constexpr auto marks = argument_names("training.trainer_type", "training.enable_
 
 constexpr auto harmless = argument_names("model.*", "data.*", "training.*", "peft.*", "fsdp.*", "evaluation*", "tokenizer*");
 
-constexpr auto name_trained = "give the configuration of the training instead";
+constexpr auto name_trained = "pass the configuration of the training instead";
 constexpr auto refused = std::to_array<RefusedArgument>({
-    {"training.trainer_type", "it generates samples, or runs further models in addition to training",
-     "give options for the training step alone: --model, --gpus, --global-batch", false, "*DPO *KTO *GRPO *GKD *GOLD *PPO"},
-    {"generation.max_new_tokens", "it generates text", name_trained},
-    {"engine", "it generates text", name_trained},
-    {"model.adapter_model", "it loads adapters that were trained before", name_trained},
+    {"training.trainer_type", "samples are generated, or further models run, in addition to training",
+     "use options for the training step alone: --model, --gpus, --global-batch", false, "*DPO *KTO *GRPO *GKD *GOLD *PPO"},
+    {"generation.max_new_tokens", "text is generated", name_trained},
+    {"engine", "text is generated", name_trained},
+    {"model.adapter_model", "adapters of an earlier training are loaded", name_trained},
 });
 
 }  // namespace oumi_tables

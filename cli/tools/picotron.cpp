@@ -39,7 +39,7 @@ constexpr auto harmless = argument_names("model.use_fused_adam", "training.*", "
                                          "checkpoint*", "logging*", "environment*");
 
 constexpr auto refused = std::to_array<RefusedArgument>({
-    {"distributed.use_cpu", "it trains on processors", "set it to false"},
+    {"distributed.use_cpu", "the training runs on processors", "set the key to false"},
 });
 
 }  // namespace picotron_tables

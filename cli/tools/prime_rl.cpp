@@ -75,7 +75,7 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"model.vlm.*", "a vision model is trained or run as well", other_model, true},
     {"model.debug.num_layers", "the size of the model is changed", other_model, true},
     {"model.ac.mode", "only the named parts of each block are recomputed",
-     "give model and plan as options: recommend MODEL --gpus N", false, "selective"},
+     "set model and plan by options: recommend MODEL --gpus N", false, "selective"},
 });
 
 }  // namespace prime_rl_tables

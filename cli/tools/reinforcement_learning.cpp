@@ -85,20 +85,20 @@ constexpr auto harmless =
 
 }  // namespace verl_tables
 
-const ConfigurationFormat verl_overrides{"verl",
-                                         "fsdp",
-                                         ConfigurationLanguage::script,
-                                         verl_tables::rows,
-                                         verl_tables::usual,
-                                         verl_tables::not_modeled,
-                                         {},
-                                         verl_tables::marks,
-                                         verl_tables::programs,
-                                         verl_tables::harmless,
-                                         {},
-                                         ConfigurationLanguage::yaml,
-                                         "the answer is one update of the actor; generation, rewards, the reference and the "
-                                         "critic are not in it"};
+const ConfigurationFormat verl_overrides{
+    "verl",
+    "fsdp",
+    ConfigurationLanguage::script,
+    verl_tables::rows,
+    verl_tables::usual,
+    verl_tables::not_modeled,
+    {},
+    verl_tables::marks,
+    verl_tables::programs,
+    verl_tables::harmless,
+    {},
+    ConfigurationLanguage::yaml,
+    "the answer is one update of the actor; generation, rewards, the reference and the critic are not included"};
 
 namespace verl_sft_tables {
 
@@ -142,7 +142,7 @@ constexpr auto programs = argument_names("verl.trainer.fsdp_sft_trainer", "verl.
 constexpr auto harmless =
     argument_names("data.*", "model.*", "optim.*", "trainer.*", "engine.*", "checkpoint.*", "profiler.*", "hydra*", "ray_*");
 
-constexpr auto as_options = "give model and plan as options: recommend MODEL --gpus N";
+constexpr auto as_options = "set model and plan by options: recommend MODEL --gpus N";
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"engine", "of verl's supervised trainers, only the FSDP trainer is supported", as_options, false,
      "megatron veomni torchtitan"},
@@ -214,8 +214,8 @@ constexpr auto refused = std::to_array<RefusedArgument>({
      .hint = other_model,
      .is_of_model = true,
      .without = "--multi-latent-attention"},
-    {"--attention-output-gate", "its blocks have gated or linear attention", other_model, true},
-    {"--use-gated-attention", "its blocks have gated or linear attention", other_model, true},
+    {"--attention-output-gate", "the blocks have gated or linear attention", other_model, true},
+    {"--use-gated-attention", "the blocks have gated or linear attention", other_model, true},
 });
 
 }  // namespace slime_tables
@@ -233,8 +233,7 @@ const ConfigurationFormat slime_arguments{
     slime_tables::harmless,
     slime_tables::refused,
     {},
-    "the answer is one update of the actor on sequences of full length; generation and "
-    "rewards are not in it"};
+    "the answer is one update of the actor on sequences of full length; generation and rewards are not included"};
 
 namespace nemo_rl_tables {
 
@@ -316,7 +315,6 @@ const ConfigurationFormat nemo_rl_yaml{
     nemo_rl_tables::harmless,
     nemo_rl_tables::refused,
     {},
-    "the answer is one update of the policy; generation, rewards and the reference are not in "
-    "it"};
+    "the answer is one update of the policy; generation, rewards and the reference are not included"};
 
 }  // namespace ddl

@@ -39,7 +39,7 @@ void add_stand_ins(RunValues& values, const Plan& plan, std::int64_t layers) {
   if (mesh[Axis::tensor] > 1) values.set(ConfigField::expert_tensor, plan.whole_experts ? 1 : mesh[Axis::tensor]);
   if (stages == 1) return;
   values.flag(ConfigField::interleaved, plan.virtual_stages > 1);
-  // Megatron-LM only takes the number of virtual stages if the outer stages have other numbers of blocks.
+  // If the first or the last stage has another number of blocks, Megatron-LM accepts only the number of virtual stages.
   if (plan.first_stage_blocks > 0 || plan.last_stage_blocks > 0) return;
   const int slots = outer_slots(plan, layers);
   if (slots > 0) values.flag(ConfigField::embedding_slot, true);
@@ -78,7 +78,7 @@ RunValues values_of(const Plan& plan, const ConfigurationFormat& format, std::in
   values.set(ConfigField::accumulation, plan.micro_batches);
   values.set(ConfigField::micro_batches, plan.micro_batches);
   // In a step in bf16, formats narrower than bf16 apply only to matrix products, so the precision of the step is bf16.
-  // A narrower format that has no flag of its own stays the precision, which only a tool with a word for it can write.
+  // A narrower format without a flag remains the precision. Only tools with a word for this format can write it.
   const bool has_flag = plan.precision == Precision::fp8 || plan.precision == Precision::nvfp4;
   values.set(ConfigField::precision, to_string(has_flag ? Precision::bf16 : plan.precision));
   values.flag(ConfigField::fp8, plan.precision == Precision::fp8);
@@ -88,7 +88,7 @@ RunValues values_of(const Plan& plan, const ConfigurationFormat& format, std::in
   if (is_sgd) values.set(ConfigField::momentum, plan.optimizer == Optimizer::sgd ? "0" : "0.9");
   add_used_choices(values, plan);
   add_stand_ins(values, plan, layers);
-  // Choices without effect are left out, because the spelling of `none` differs among tools.
+  // Choices without effect are left out, because each tool spells `none` differently.
   if (plan.virtual_stages == 1) values.clear(PlanChoice::virtual_stages);
   if (plan.first_stage_blocks == 0) values.clear(PlanChoice::first_stage_blocks);
   if (plan.last_stage_blocks == 0) values.clear(PlanChoice::last_stage_blocks);

@@ -92,7 +92,7 @@ const ConfigurationFormat skyrl_overrides{
     .marks = skyrl_tables::marks,
     .programs = skyrl_tables::programs,
     .harmless = skyrl_tables::harmless,
-    .note = "the answer is one update of the policy; generation, rewards, the reference and the critic are not in it",
+    .note = "the answer is one update of the policy; generation, rewards, the reference and the critic are not included",
     .loads_half = true};
 
 namespace skyrl_sft_tables {

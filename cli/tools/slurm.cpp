@@ -17,7 +17,7 @@ std::string job_name(const std::string& text) {
 }  // namespace
 
 LaunchOutcome launch_slurm(const LaunchRequest& request) {
-  if (request.written.empty()) return CannotLaunch{"there are no launch files for it to start"};
+  if (request.written.empty()) return CannotLaunch{"there are no launch files that Slurm could start"};
   const JobCommand& job = request.written.front().job;
   const auto [nodes, on_node] = launch_nodes(request);
   const bool has_gpus = !request.study.machine().device.is_processor;

@@ -78,25 +78,25 @@ constexpr auto harmless = argument_names(
     "--attn_impl");
 
 constexpr auto other_model = "name the trained model with --model; the other arguments of the file are used";
-constexpr auto as_trained = "give the command that trains: swift sft, or swift pt";
+constexpr auto as_trained = "pass the command that trains: swift sft, or swift pt";
 constexpr auto refused = std::to_array<RefusedArgument>({
     // [docs/source_en/Instruction/Command-line-parameters.md, device_map]
     {"environment:-CUDA_VISIBLE_DEVICES", "one process spreads the layers over these GPUs, of which one computes at a time",
      "start a process for each GPU with NPROC_PER_NODE, or name one GPU", false, "", "1", "",
      "--environment:-NPROC-PER-NODE --torchrun:--nproc-per-node --torchrun:--nnodes --accelerate:--num-processes "
      "--deepspeed:--num-gpus"},
-    {"tool:-command", "it trains nothing", as_trained, false,
+    {"tool:-command", "nothing is trained", as_trained, false,
      "infer eval export deploy app merge-lora sample rollout web-ui webui merge_lora"},
-    {"tool:-command", "it runs further models, or generates samples, in addition to training", as_trained, false, "rlhf"},
-    {"--rlhf_type", "it runs further models, or generates samples, in addition to training",
-     "give options for the training step alone: --model, --gpus, --global-batch"},
+    {"tool:-command", "further models run, or samples are generated, in addition to training", as_trained, false, "rlhf"},
+    {"--rlhf_type", "further models run, or samples are generated, in addition to training",
+     "use options for the training step alone: --model, --gpus, --global-batch"},
     {"--tuner_type", "only low-rank adapters are read", other_model, true,
      "adalora boft ia3 longlora vera llamapro reft bone lora_llm custom"},
     {"--train_type", "only low-rank adapters are read", other_model, true,
      "adalora boft ia3 longlora vera llamapro reft bone"},
-    {"--task_type", "it trains a model without a language-model head", other_model, true,
+    {"--task_type", "a model without a language-model head is trained", other_model, true,
      "seq_cls embedding reranker generative_reranker prm"},
-    {"--infer_backend", "it serves a model", other_model},
+    {"--infer_backend", "a model is served", other_model},
 });
 
 }  // namespace swift_tables
@@ -142,11 +142,11 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"}
 constexpr auto programs = argument_names("megatron");
 constexpr auto not_modeled = argument_names("--packing", "--mtp_num_layers", "--optimizer_cpu_offload");
 constexpr auto refused = std::to_array<RefusedArgument>({
-    {"tool:-command", "it trains nothing", swift_tables::as_trained, false, "export"},
-    {"tool:-command", "it runs further models, or generates samples, in addition to training", swift_tables::as_trained,
+    {"tool:-command", "nothing is trained", swift_tables::as_trained, false, "export"},
+    {"tool:-command", "further models run, or samples are generated, in addition to training", swift_tables::as_trained,
      false, "rlhf"},
-    {"--rlhf_type", "it runs further models, or generates samples, in addition to training",
-     "give options for the training step alone: --model, --gpus, --global-batch"},
+    {"--rlhf_type", "further models run, or samples are generated, in addition to training",
+     "use options for the training step alone: --model, --gpus, --global-batch"},
 });
 
 }  // namespace swift_megatron_tables

@@ -30,7 +30,7 @@ struct LayerSplits {
 
 constexpr Family data = family_bit(Axis::data);
 
-/// The axis other than data along which a mesh divides layers; empty if there is none or several.
+/// The only axis of a mesh, other than data, that divides layers; empty if there is none, or if there are several.
 std::optional<Axis> split_axis(const Mesh& mesh) {
   for (const Axis axis : {Axis::tensor, Axis::filter, Axis::channel}) {
     if ((mesh.family() & ~data) == family_bit(axis)) return axis;
@@ -41,22 +41,24 @@ std::optional<Axis> split_axis(const Mesh& mesh) {
 /// Returns why the script cannot run the meshes and choices of a plan whose first layers have data parallelism.
 std::optional<CannotLaunch> lacks_layouts(const Plan& plan, const std::vector<Mesh>& meshes) {
   const auto split = split_axis(meshes.back());
-  if (meshes.size() < 2 || !split) return CannotLaunch{"its script splits layers by tensor, filter or channel parallelism"};
+  if (meshes.size() < 2 || !split)
+    return CannotLaunch{"the script shards layers only by tensor, filter or channel parallelism"};
   for (const Mesh& mesh : meshes) {
     if (mesh == meshes.front()) continue;
     const std::optional<Axis> axis = split_axis(mesh);
     if (!axis || mesh[*axis] != meshes.back()[*split])
-      return CannotLaunch{"its script splits all layers among equally many ranks"};
+      return CannotLaunch{"the script shards all layers among the same number of ranks"};
     const auto place = [&](Axis each) { return std::find(plan.placement.begin(), plan.placement.end(), each); };
     if (mesh[Axis::data] > 1 && place(*axis) > place(Axis::data))
-      return CannotLaunch{"ranks that split a layer are neighbors in its script, but not in the plan"};
+      return CannotLaunch{"ranks that share a layer are neighbors in the script, but not in the plan"};
   }
-  if (plan.zero_stage > 0) return CannotLaunch{"its script has no ZeRO with several layouts: --zero 0"};
-  if (plan.recompute != Recompute::none) return CannotLaunch{"its script recomputes nothing with several layouts"};
+  if (plan.zero_stage > 0) return CannotLaunch{"the script does not combine ZeRO with several layouts: --zero 0"};
+  if (plan.recompute != Recompute::none)
+    return CannotLaunch{"the script does not combine recomputation with several layouts"};
   if (plan.precision == Precision::fp16)
-    return CannotLaunch{"its script does not scale losses with several layouts: --precision bf16"};
+    return CannotLaunch{"the script does not scale losses with several layouts: --precision bf16"};
   if (plan.global_batch % (plan.mesh.devices() * plan.micro_batches) != 0)
-    return CannotLaunch{"in its script, all ranks have equally many samples if layers have several layouts"};
+    return CannotLaunch{"if layers have several layouts, all ranks of the script have equally many samples"};
   return std::nullopt;
 }
 
@@ -91,7 +93,7 @@ std::variant<LayerSplits, CannotLaunch> layer_splits(const LaunchRequest& reques
     if (layer.parameters() == 0) continue;
     if (layer.operation->type() != "fully_connected")
       return CannotLaunch{
-          fmt::format("its script splits the linear layers at the end of a network, but {} is none", layer.name)};
+          fmt::format("the script shards only linear layers at the end of a network, but {} is not linear", layer.name)};
     const bool before = !splits.rows.empty() && is_split(splits.rows.back());
     if (mesh_of(plan, static_cast<int>(i)) == meshes.front()) {
       if (before) splits.rows.back().back() = "samples";
@@ -100,7 +102,7 @@ std::variant<LayerSplits, CannotLaunch> layer_splits(const LaunchRequest& reques
     }
     nlohmann::ordered_json row = split_of(request, static_cast<int>(i));
     if (row.is_null())
-      return CannotLaunch{fmt::format("its script divides layers into equal parts, but not {}", layer.name)};
+      return CannotLaunch{fmt::format("the script shards layers into equal parts, but {} is not divisible", layer.name)};
     row[1] = before ? splits.rows.back().back() : "samples";
     splits.rows.push_back(std::move(row));
   }
@@ -307,17 +309,17 @@ constexpr std::array known_optimizers{Optimizer::sgd, Optimizer::momentum, Optim
 std::optional<std::string> refused_choice(const Plan& plan) {
   if (is_narrow(plan.precision)) {
     const bool is_megatrons = plan.precision == Precision::fp8 || plan.precision == Precision::nvfp4;
-    return fmt::format("it has no native {} training{}", to_string(plan.precision),
+    return fmt::format("PyTorch has no native {} training{}", to_string(plan.precision),
                        is_megatrons ? ", but Megatron-LM has" : "");
   }
   if (!contains(known_optimizers, plan.optimizer))
-    return fmt::format("its script has no --optimizer {}", to_string(plan.optimizer));
-  if (plan.recompute == Recompute::selective) return "its script only recomputes whole layers";
+    return fmt::format("the script has no --optimizer {}", to_string(plan.optimizer));
+  if (plan.recompute == Recompute::selective) return "the script only recomputes whole layers";
   if (plan.mesh[Axis::data] > 1 && plan.global_batch < plan.mesh[Axis::data]) return "a rank would have no samples";
   for (const PlanChoiceRow& row : plan_choices()) {
     const bool is_known = contains(known_choices, row.choice);
     if (is_known || row.get(plan) == 0 || !row.matters(plan.mesh) || (row.counts != nullptr && !row.counts(plan))) continue;
-    return fmt::format("its script has no --{} {}", row.option, row.name(row.get(plan)));
+    return fmt::format("the script has no --{} {}", row.option, row.name(row.get(plan)));
   }
   return std::nullopt;
 }
@@ -351,36 +353,36 @@ LaunchOutcome launch_torchrun(const LaunchRequest& request) {
   const Study& study = request.study;
   constexpr Family run = family_bit(Axis::data) | family_bit(Axis::tensor);
   if (const std::string axes = axes_other_than(plan, run); !axes.empty())
-    return CannotLaunch{fmt::format("its script has no {} parallelism", axes)};
+    return CannotLaunch{fmt::format("the script has no {} parallelism", axes)};
   if (const std::optional<std::string> reason = refused_choice(plan)) return CannotLaunch{*reason};
   if (std::optional<CannotLaunch> lacks = lacks_frozen_parts(request)) return *lacks;
   if (plan.zero_stage == 3 && !plan.reshard)
-    return CannotLaunch{"its script reshards the weights of ZeRO-3 after forward: --zero 2 keeps them"};
+    return CannotLaunch{"the script reshards the weights of ZeRO-3 after forward: --zero 2 keeps them"};
 
   const bool is_torchvision = is_torchvision_model(study);
   const std::optional<HuggingFaceNetwork> network = is_torchvision ? std::nullopt : hugging_face_network(study.model());
   if (!is_torchvision && !network) {
-    return CannotLaunch{fmt::format("its script knows networks of torchvision and Hugging Face's transformers, but not {}",
-                                    study.model().name)};
+    return CannotLaunch{fmt::format(
+        "the script supports networks of torchvision and Hugging Face's transformers, but not {}", study.model().name)};
   }
   const bool is_tensor = plan.mesh[Axis::tensor] > 1, is_sharded = plan.zero_stage >= 2;
   if (is_tensor && (!network || !network->has_llama_projections))
-    return CannotLaunch{"its tensor parallelism supports Llama-like transformers only"};
+    return CannotLaunch{"tensor parallelism of the script supports Llama-like transformers only"};
   if (is_tensor && plan.sequence_parallel)
-    return CannotLaunch{"its script has no sequence parallelism: Megatron-LM and torchtitan have it"};
+    return CannotLaunch{"the script has no sequence parallelism: Megatron-LM and torchtitan have it"};
   if (is_tensor && plan.zero_stage == 1)
-    return CannotLaunch{"its script has no ZeRO-1 with tensor parallelism: Megatron-LM has it"};
+    return CannotLaunch{"the script has no ZeRO-1 with tensor parallelism: Megatron-LM has it"};
   if (is_tensor && family_number(study.model(), "kv_heads") % plan.mesh[Axis::tensor] != 0)
     return CannotLaunch{"the tensor degree does not divide the key-value heads"};
   if (is_tensor && placement_text(plan).starts_with("data"))
     return CannotLaunch{
-        "tensor-parallel ranks are neighbors in its script, but data-parallel ranks are neighbors in the plan"};
+        "tensor-parallel ranks are neighbors in the script, but data-parallel ranks are neighbors in the plan"};
   if (plan.zero_stage == 1 && plan.shard_group != 0)
     return CannotLaunch{"ZeroRedundancyOptimizer shards among all ranks, not in groups"};
 
   std::optional<LayerSplits> splits;
   if (!plan.segments.empty()) {
-    if (!is_torchvision) return CannotLaunch{"its script has several layouts only for networks of torchvision"};
+    if (!is_torchvision) return CannotLaunch{"the script supports several layouts only for networks of torchvision"};
     std::variant<LayerSplits, CannotLaunch> found = layer_splits(request);
     if (auto* const cannot = std::get_if<CannotLaunch>(&found)) return *cannot;
     splits = std::get<LayerSplits>(std::move(found));
@@ -390,7 +392,8 @@ LaunchOutcome launch_torchrun(const LaunchRequest& request) {
   const bool differs =
       is_data_parallel && is_mixed(plan.precision) && study.assumptions().mixed_precision != MixedPrecision::autocast;
   if (differs && !fits_in_autocast(request))
-    return CannotLaunch{"its script keeps weights in fp32 under autocast, which does not fit: --mixed-precision autocast"};
+    return CannotLaunch{
+        "the script keeps weights in fp32 under autocast, and the plan then does not fit: --mixed-precision autocast"};
 
   const std::string_view parallel = splits       ? "parallel_layers"
                                     : is_tensor  ? "parallel_tensor"

@@ -85,16 +85,16 @@ constexpr auto not_modeled = argument_names(
     "quantize.linear.float8.enable_fsdp_float8_all_gather");
 
 constexpr auto missing = std::to_array<MissingValue>({
-    {ConfigField::optimizer, "it has Adam and AdamW: --optimizer adamw"},
-    {PlanChoice::zero, "it has FSDP2, which is ZeRO-2 or ZeRO-3: --zero 3"},
-    {PlanChoice::reshard, "with weights kept after forward, its FSDP is ZeRO-2: --zero 2"},
+    {ConfigField::optimizer, "only Adam and AdamW are available: --optimizer adamw"},
+    {PlanChoice::zero, "sharding is by FSDP2, which is ZeRO-2 or ZeRO-3: --zero 3"},
+    {PlanChoice::reshard, "with weights kept after forward, FSDP is ZeRO-2: --zero 2"},
     {PlanChoice::recompute_modules,
-     "it recomputes every second matmul, and cannot select modules: --recompute-modules core_attn"},
-    {PlanChoice::recompute_blocks, "it recomputes all blocks, or every n-th: --recompute-blocks 0"},
-    {PlanChoice::secondary_shards, "it has no secondary shards: --secondary-shards 0"},
-    {PlanChoice::sequence_parallel, "its tensor parallelism needs sequence parallelism: --sequence-parallel yes"},
+     "every second matmul is recomputed, and modules cannot be selected: --recompute-modules core_attn"},
+    {PlanChoice::recompute_blocks, "all blocks, or every n-th, are recomputed: --recompute-blocks 0"},
+    {PlanChoice::secondary_shards, "secondary shards are not available: --secondary-shards 0"},
+    {PlanChoice::sequence_parallel, "tensor parallelism needs sequence parallelism: --sequence-parallel yes"},
     {PlanChoice::context_exchange,
-     "its context parallelism passes keys and values around a ring, and does not exchange heads (Ulysses)"},
+     "context parallelism passes keys and values around a ring, and does not exchange heads (Ulysses)"},
 });
 
 constexpr auto marks =
@@ -124,10 +124,10 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"--module", in_python, write_values, false, "", "", "", "--training.seq_len", "--seq"},
     {"--module", in_python, write_values, false, "", "", "", batches, "--batch-per-gpu --global-batch"},
     {"--module", in_python, write_values, false, "", "", "", batches, "--micro-batches"},
-    {"model.converters", "the format of matrix products depends on it, and is not read", "write --precision fp8", false,
-     "mx"},
-    {"flux.*", "it trains a vision model", "name the trained model with --model", true},
-    {"encoder.*", "it trains a vision model", "name the trained model with --model", true},
+    {"model.converters", "the format of matrix products depends on this key, which is not read", "use --precision fp8",
+     false, "mx"},
+    {"flux.*", "a vision model is trained", "name the trained model with --model", true},
+    {"encoder.*", "a vision model is trained", "name the trained model with --model", true},
 });
 
 /// A bundled model, and the name and size ("flavor") of the model in torchtitan.
@@ -190,9 +190,9 @@ std::optional<CannotLaunch> refused_at_start(const LaunchRequest& request) {
   const std::int64_t layers = family_number(model, "layers") + 2;  // with the embedding and the head
   if (stages > layers)
     return CannotLaunch{
-        fmt::format("it has {} layers with the embedding and the head, fewer than {} stages", layers, stages)};
+        fmt::format("the model has {} layers with the embedding and the head, fewer than {} stages", layers, stages)};
   if (plan.offload != Offload::none && plan.zero_stage == 0)
-    return CannotLaunch{"it offloads only weights that FSDP shards: --zero 3"};
+    return CannotLaunch{"only weights that FSDP shards are offloaded: --zero 3"};
   return std::nullopt;
 }
 
@@ -217,7 +217,8 @@ LaunchOutcome launch_torchtitan(const LaunchRequest& request) {
   if (std::optional<CannotLaunch> lacks = missing_axes(torchtitan_toml, plan)) return *lacks;
   const Model& model = request.study.model();
   const torchtitan_tables::Flavor* const flavor = torchtitan_tables::flavor_of(model);
-  if (flavor == nullptr) return CannotLaunch{fmt::format("it has no model {}: it has Llama 3 and Qwen3", model.name)};
+  if (flavor == nullptr)
+    return CannotLaunch{fmt::format("{} is not among the models of torchtitan: Llama 3 and Qwen3", model.name)};
   const std::int64_t layers = family_number(model, "layers");
   RunValues values = values_of(plan, torchtitan_toml, layers);
   values.set(ConfigField::model, flavor->name);
@@ -234,12 +235,12 @@ LaunchOutcome launch_torchtitan(const LaunchRequest& request) {
   if (std::optional<CannotLaunch> lacks = refused(request, torchtitan_toml, values)) return *lacks;
   if (std::optional<CannotLaunch> lacks = torchtitan_tables::refused_at_start(request)) return *lacks;
   const bool has_contexts = plan.mesh[Axis::context] > 1;
-  if (plan.zero_stage == 0 && has_contexts) return CannotLaunch{"it shards among the ranks of context: --zero 3"};
+  if (plan.zero_stage == 0 && has_contexts) return CannotLaunch{"FSDP shards among context ranks, too: --zero 3"};
   if (plan.zero_stage > 0 && plan.shard_group == 1 && !has_contexts)
     return CannotLaunch{"a group of one rank has no shards: --zero 0"};
   const bool is_predicted_compiled = request.study.software().name == torchtitan_toml.software;
   if (!is_compiled && is_predicted_compiled)
-    return CannotLaunch{"its compiled blocks do not run in zero-bubble schedules: --schedule 1f1b, or --software fsdp"};
+    return CannotLaunch{"compiled blocks do not run in zero-bubble schedules: --schedule 1f1b, or --software fsdp"};
   if (layers % (std::int64_t{plan.mesh[Axis::pipeline]} * plan.virtual_stages) != 0 && plan.virtual_stages > 1)
     return CannotLaunch{fmt::format("{} layers do not divide into {} equal virtual stages", layers,
                                     plan.mesh[Axis::pipeline] * plan.virtual_stages)};
@@ -258,7 +259,7 @@ LaunchOutcome launch_torchtitan(const LaunchRequest& request) {
   }
   if (plan.recompute == Recompute::selective) text.set("activation_checkpoint.selective_ac_option", "op");
   if (is_compiled) text.set("compile.components", ConfigText::Json{"model", "loss"});
-  // The head keeps its precision, as it is predicted, and float8 needs torchao [torchtitan, docs/float8.md].
+  // The head keeps its precision, as in the prediction. float8 needs torchao [torchtitan, docs/float8.md].
   if (values.is(ConfigField::fp8, "yes")) text.set("quantize.linear.float8.filter_fqns", ConfigText::Json{"output"});
   const std::string program = fmt::format(
       "#!/bin/bash\n# Launches an installed torchtitan 0.2 on this node.\nset -eu\n"

@@ -19,7 +19,7 @@ constexpr auto optimizers =
 constexpr auto losses = argument_words("torchtune.modules.loss.LinearCrossEntropyLoss=linear",
                                        "torchtune.modules.loss.*=", "torch.nn.CrossEntropyLoss=");
 constexpr auto perceptrons = argument_words("true=mlp", "false=");
-// Names of builders tell whether frozen weights are quantized. The scales are quantized, too
+// Names of builders show whether frozen weights are quantized. The scales are quantized, too
 // [torchtune/modules/low_precision].
 constexpr auto quantized = argument_words("*.qlora_*=nf4-double", "*=");
 
@@ -71,7 +71,7 @@ constexpr auto not_modeled =
 constexpr auto marks = argument_names("model._component_", "checkpointer._component_");
 constexpr auto programs = argument_names("tune", "torchtune*");
 
-// Arguments of builders come from torchtune/models; those of sizes only occur with builders that name no model.
+// Arguments of builders come from torchtune/models. Arguments for sizes occur only with builders that name no model.
 constexpr auto harmless = argument_names(
     "output_dir", "tokenizer*", "checkpointer*", "resume_from_checkpoint", "save_*", "dataset*", "seed", "shuffle",
     "run_val*", "batch_size_val", "optimizer.*", "lr_scheduler*", "loss.*", "epochs", "max_steps_per_epoch",
@@ -82,10 +82,10 @@ constexpr auto harmless = argument_names(
     "keep_last_n_checkpoints", "reshard_*", "base_model_path", "packed");
 
 constexpr auto other_model = "name the trained model with --model; the other keys of the file are used";
-constexpr auto no_training = "it trains nothing";
-constexpr auto name_training = "give the configuration of a training instead";
+constexpr auto no_training = "nothing is trained";
+constexpr auto name_training = "pass the configuration of a training instead";
 constexpr auto second = "a second model runs without gradients";
-constexpr auto own_step = "give options for the training step alone: --model, --gpus, --global-batch";
+constexpr auto own_step = "use options for the training step alone: --model, --gpus, --global-batch";
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"tasks", no_training, name_training},
     {"prompt*", no_training, name_training},
@@ -95,9 +95,9 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"ref_checkpointer._component_", second, other_model, true},
     {"value_checkpointer*", "a second model is trained as well", own_step},
     {"reward_checkpointer*", second, own_step},
-    {"loss._component_", "it compares samples, which a second model scores", other_model, true, "torchtune.rlhf.*"},
-    {"loss._component_", "it generates samples and scores them in addition to training", own_step, false, "torchtune.dev.*"},
-    {"quantizer._component_", "it trains with simulated quantization", other_model, true},
+    {"loss._component_", "samples are compared, and a second model scores them", other_model, true, "torchtune.rlhf.*"},
+    {"loss._component_", "samples are generated and scored in addition to training", own_step, false, "torchtune.dev.*"},
+    {"quantizer._component_", "the training simulates quantization", other_model, true},
 });
 
 /// Returns the common name of a model that a builder makes: `llama3.1-8b` of `torchtune.models.llama3_1.lora_llama3_1_8b`.

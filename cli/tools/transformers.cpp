@@ -28,7 +28,7 @@ constexpr auto full = argument_words("true=none", "false=");
 constexpr auto bits = argument_words("4=nf4", "8=int8", "*=");
 constexpr auto modes = argument_words("full=none", "lora=lora", "qlora=lora");
 constexpr auto mode_bases = argument_words("qlora=nf4", "*=");
-// With `auto`, the type of the checkpoint, most of which are in half precision.
+// `auto` is the type of the checkpoint. Most checkpoints are in half precision.
 constexpr auto loads =
     argument_words("auto=half", "*float16=half", "bf16=half", "fp16=half", "*float32=full", "fp32=full", "*=");
 
@@ -117,7 +117,7 @@ constexpr auto harmless = argument_names(
     "--seq_parallel_*", "--fsdp_config.*", "--ignore_data_skip", "--auto_find_batch_size");
 
 constexpr auto other_model = "name the trained model with --model; the other arguments of the file are used";
-constexpr auto other_adapters = "give model and plan as options: recommend MODEL@lora=16 --gpus N";
+constexpr auto other_adapters = "set model and plan by options: recommend MODEL@lora=16 --gpus N";
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"--vision_tower", "a vision model is trained as well", other_model, true},
     {"--mm_*", "a vision model is trained as well", other_model, true},
@@ -127,47 +127,47 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     // Names of OpenGVLab/InternVL, internvl_chat/internvl/train/internvl_chat_finetune.py.
     {.key = "--freeze_llm",
      .reason = "only a part of the model is trained",
-     .hint = "give the script of a training of the whole model, or of adapters",
+     .hint = "pass the script of a training of the whole model, or of adapters",
      .without = "--use_llm_lora"},
     // Programs of encoders and decoders, and of ChatGLM [huggingface/transformers, examples/pytorch/summarization;
     // THUDM/ChatGLM-6B, ptuning].
     {.key = "--max_source_length",
-     .reason = "prompt and answer have lengths of their own",
-     .hint = "write the length of a sequence, for example --seq 1024",
+     .reason = "prompt and answer have separate lengths",
+     .hint = "set the length of a sequence, for example --seq 1024",
      .unless = "--seq"},
     {.key = "--max_input_length",  // THUDM/ChatGLM3, finetune_demo/configs
-     .reason = "prompt and answer have lengths of their own",
-     .hint = "write the length of a sequence, for example --seq 1024",
+     .reason = "prompt and answer have separate lengths",
+     .hint = "set the length of a sequence, for example --seq 1024",
      .unless = "--seq"},
     // Copies of QLoRA's program have different defaults of this length.
     {.key = "--target_max_len",
      .reason = "the length of the prompt is not given",
-     .hint = "write the length of prompt and answer, for example --seq 1024",
+     .hint = "set the length of prompt and answer together, for example --seq 1024",
      .without = "--source_max_len",
      .unless = "--seq"},
     {"--freeze_backbone", "only a part of the model is trained", other_model, true},
     {"--medusa_num_heads", "only additional heads are trained, on a frozen model",
-     "give model and plan as options: recommend MODEL --gpus N"},  // FasterDecoding/Medusa, medusa/train
-    // Arguments of engines that generate text, and of preparing the data alone [vllm-project/vllm, engine/arg_utils.py;
-    // allenai/open-instruct, open_instruct/finetune.py].
-    {"--gpu_memory_utilization", "it generates text", "give the script of the training instead"},
-    {"--cache_dataset_only", "it prepares data", "give the script of the training instead"},
-    {"--num_generations", "it generates samples and scores them in addition to training",
-     "give options for the training step alone: --model, --gpus, --global-batch"},
+     "set model and plan by options: recommend MODEL --gpus N"},  // FasterDecoding/Medusa, medusa/train
+    // Arguments of engines that generate text, and of commands that only prepare data [vllm-project/vllm,
+    // engine/arg_utils.py; allenai/open-instruct, open_instruct/finetune.py].
+    {"--gpu_memory_utilization", "text is generated", "pass the script of the training instead"},
+    {"--cache_dataset_only", "data is prepared", "pass the script of the training instead"},
+    {"--num_generations", "samples are generated and scored in addition to training",
+     "use options for the training step alone: --model, --gpus, --global-batch"},
     {"--beta", "a second model runs without gradients, or two samples are compared", other_model, true},
     {"--max_prompt_length", "a second model runs without gradients, or samples are generated", other_model, true},
     {"--ref_model*", "a second model runs without gradients", other_model, true},
     {"--reference_model*", "a second model runs without gradients", other_model, true},
-    {"--reward_model_name*", "it generates samples and scores them in addition to training",
-     "give options for the training step alone: --model, --gpus, --global-batch"},
+    {"--reward_model_name*", "samples are generated and scored in addition to training",
+     "use options for the training step alone: --model, --gpus, --global-batch"},
     // Trainings of embeddings [TIGER-AI-Lab/VLM2Vec, src/arguments.py; FlagOpen/FlagEmbedding; texttron/tevatron].
     {"--pooling_mode", "a contrastive loss compares the samples of a batch", other_model,
      true},  // McGill-NLP/llm2vec, train_configs
     {"--grad_cache", "a contrastive loss compares the samples of a batch", other_model, true},
     {"--train_group_size", "a contrastive loss compares the samples of a batch", other_model, true},
     {"--negatives_cross_device", "a contrastive loss compares the samples of a batch", other_model, true},
-    {"--tensor_parallel_size", "its program is not Hugging Face's Trainer, and divides layers",
-     "give model and plan as options: recommend MODEL --gpus N", false, "", "1"},
+    {"--tensor_parallel_size", "the program is not Hugging Face's Trainer, and shards layers",
+     "set model and plan by options: recommend MODEL --gpus N", false, "", "1"},
     {"--delta_type", "these adapters are not read", "name the model with other adapters: --model NAME@lora=16", true, "",
      "lora"},
     {"--peft_type", "these adapters are not read", other_adapters, false, "", "lora"},
@@ -175,8 +175,8 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"--prefix_enable", "these adapters are not read", other_adapters},
     {"--teacher_model*", "a second model runs without gradients", other_model, true},
     // Hydra's configurations of programs that build their own trainer share names with Trainer's arguments.
-    {"*._target_", "its program is not Hugging Face's Trainer, and gives keys other meanings",
-     "give model and plan as options: recommend MODEL --gpus N"},
+    {"*._target_", "the program is not Hugging Face's Trainer, and its keys have other meanings",
+     "set model and plan by options: recommend MODEL --gpus N"},
 });
 
 }  // namespace transformers_tables
@@ -224,8 +224,8 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::sequence, "1024"
 
 constexpr auto programs = argument_names("trl", "*trl/scripts/sft.py", "trl.scripts.sft");
 constexpr auto own_refused = std::to_array<RefusedArgument>(
-    {{"tool:-command", "it trains nothing, or runs further models in addition to training",
-      "give the command that trains: trl sft", false, "dpo grpo kto reward rloo vllm-serve env skills"}});
+    {{"tool:-command", "nothing is trained, or further models run in addition to training",
+      "pass the command that trains: trl sft", false, "dpo grpo kto reward rloo vllm-serve env skills"}});
 constexpr auto refused = joined(transformers_tables::refused, own_refused);
 
 }  // namespace trl_tables

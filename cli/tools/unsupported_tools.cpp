@@ -120,14 +120,13 @@ constexpr auto job_marks = argument_names(
     "resources.instance_count", "resources.accelerators", "type+commands+nodes", "type+commands+resources.*",
     "type+commands+image", "type+commands+python", "type+commands+fleets*", "type+commands+backends*");
 
-constexpr auto as_megatron =
-    "write its degrees, batch and sizes as the arguments of Megatron-LM in a file: --num-layers 32 ...";
+constexpr auto as_megatron = "write degrees, batch and sizes as arguments of Megatron-LM into a file: --num-layers 32 ...";
 constexpr auto as_options =
-    "give model and plan as options: recommend MODEL --gpus N, or explain MODEL --degrees data=8,tensor=2 --zero 3";
+    "set model and plan by options: recommend MODEL --gpus N, or explain MODEL --degrees data=8,tensor=2 --zero 3";
 
-constexpr auto as_layers = "write a model file of its layers: docs/models.md";
+constexpr auto as_layers = "describe the layers in a model file: docs/models.md";
 constexpr auto as_diffusion =
-    "give model and plan as options: recommend sdxl@lora=16 --gpus N --batch N; 'models list --kind generation' lists "
+    "set model and plan by options: recommend sdxl@lora=16 --gpus N --batch N; 'models list --kind generation' lists "
     "models";
 constexpr auto all = std::to_array<ForeignTool>({
     {"OLMo-core", olmo_core_marks, olmo_core_programs, as_options},
@@ -168,7 +167,7 @@ constexpr auto all = std::to_array<ForeignTool>({
     {"an experiment of FlagScale",
      flag_scale_marks,
      {},
-     "give the file of the training that 'defaults' names, such as conf/train/7b.yaml, and the GPUs with --gpus"},
+     "pass the file of the training that 'defaults' names, such as conf/train/7b.yaml, and the GPUs with --gpus"},
     {"Composer", composer_marks, {}, as_options},
     {"OpenNMT-py or Eole", translation_marks, translation_programs, as_layers},
     {"SpeechBrain", speech_brain_marks, {}, as_layers},
@@ -179,32 +178,32 @@ constexpr auto all = std::to_array<ForeignTool>({
     {"MindFormers", mind_marks, mind_programs, as_options},
     {"LAVIS", lavis_marks, {}, as_options},
     {"DistillKit", distill_marks, {}, as_options},
-    {"a job of MosaicML's platform", mosaic_marks, {}, "give the configuration of the training that it starts"},
-    {"a cluster's job", job_marks, {}, "give the script or the configuration that it starts"},
+    {"a job of MosaicML's platform", mosaic_marks, {}, "pass the configuration of the training that the job starts"},
+    {"a cluster's job", job_marks, {}, "pass the script or the configuration that the job starts"},
 });
 
-constexpr auto no_training = "it trains nothing";
-constexpr auto on_task = "it evaluates a model on a task";
-constexpr auto name_trained_alone = "give options for the training step alone: --model, --gpus, --global-batch";
-constexpr auto name_trained = "give the script of the training instead";
-constexpr auto encoder = "it trains an encoder with other inputs and another head than a GPT";
-constexpr auto decoder_of_two = "it trains an encoder and a decoder";
-constexpr auto vision = "it trains a vision model, or a vision-language model";
-constexpr auto reinforced = "it generates samples and scores them in addition to training";
-constexpr auto hybrid = "it trains layers other than transformer blocks";
+constexpr auto no_training = "nothing is trained";
+constexpr auto on_task = "a model is evaluated on a task";
+constexpr auto name_trained_alone = "use options for the training step alone: --model, --gpus, --global-batch";
+constexpr auto name_trained = "pass the script of the training instead";
+constexpr auto encoder = "an encoder with other inputs and another head than a GPT is trained";
+constexpr auto decoder_of_two = "an encoder and a decoder are trained";
+constexpr auto vision = "a vision model, or a vision-language model, is trained";
+constexpr auto reinforced = "samples are generated and scored in addition to training";
+constexpr auto hybrid = "layers other than transformer blocks are trained";
 constexpr auto as_model = "name the trained model with --model: the other arguments of the file are used";
 
 /// Programs of NVIDIA/Megatron-LM and its forks, of NVIDIA/bionemo-framework, of transformers, and of TRL.
 constexpr auto programs = std::to_array<OtherProgram>({
-    {"pretrain_bert*", encoder, "name its model, such as --model bert-large: the other arguments of the file are used", true,
-     "bert", "bert"},
+    {"pretrain_bert*", encoder,
+     "name the trained model, such as --model bert-large: the other arguments of the file are used", true, "bert", "bert"},
     {"pretrain_ict*", encoder, as_model, true, "", "bert"},
     {"pretrain_biencoder*", encoder, as_model, true, "", "bert"},
     {"finetune_bert*", encoder, as_model, true, "", "bert"},
     {"train_esm*", encoder, as_model, true, "", "bert"},
     {"train_geneformer*", encoder, as_model, true, "", "bert"},
-    {"pretrain_t5*", decoder_of_two, "name its model, such as --model t5-base: the other arguments of the file are used",
-     true, "", "t5"},
+    {"pretrain_t5*", decoder_of_two,
+     "name the trained model, such as --model t5-base: the other arguments of the file are used", true, "", "t5"},
     {"finetune_t5*", decoder_of_two, as_model, true, "", "t5"},
     {"pretrain_mamba*", hybrid, as_model, true, "", "nemotron-h decoder"},
     {"pretrain_hybrid*", hybrid, as_model, true, "", "nemotron-h decoder"},
@@ -215,34 +214,34 @@ constexpr auto programs = std::to_array<OtherProgram>({
     {"*llava*", vision, as_model, true},
     {"*internvl*", vision, as_model, true},
     {"*text_generation*", no_training, name_trained},
-    {"*retro*preprocess*", "it prepares data", name_trained},
-    {"*retro*", "it trains a model that retrieves text", as_model, true},
+    {"*retro*preprocess*", "data is prepared", name_trained},
+    {"*retro*", "a model that retrieves text is trained", as_model, true},
     {"generate.py", no_training, name_trained},
     {"*main_generation*", no_training, name_trained},
     {"*main_eval*", no_training, name_trained},
-    {"*checkpoint_util*", "it converts checkpoints", name_trained},
-    {"*push_checkpoint*", "it publishes checkpoints", name_trained},
-    {"pytest*", "it runs tests", name_trained},
+    {"*checkpoint_util*", "checkpoints are converted", name_trained},
+    {"*push_checkpoint*", "checkpoints are published", name_trained},
+    {"pytest*", "tests are run", name_trained},
     // Programs of AI-Hypercomputer/maxtext.
     {"decode.py", no_training, name_trained},
     {"*logit_checker*", no_training, name_trained},
-    {"*_ckpt.py", "it converts checkpoints", name_trained},
+    {"*_ckpt.py", "checkpoints are converted", name_trained},
     {"*generate_*", no_training, name_trained},
     {"*inference*", no_training, name_trained},
     {"*_server*", no_training, name_trained},
     {"*api_server*", no_training, name_trained},
     {"*vllm.entrypoints*", no_training, name_trained},
-    {"*checkpoint/*", "it converts checkpoints", name_trained},
-    {"*convert*", "it converts checkpoints", name_trained},
-    {"hf2*", "it converts checkpoints", name_trained},
-    {"*2hf*", "it converts checkpoints", name_trained},
-    {"*2mcore*", "it converts checkpoints", name_trained},
-    {"*2megatron*", "it converts checkpoints", name_trained},
-    {"*merge_*", "it merges checkpoints", name_trained},
-    {"*llama_pro*", "it adds blocks to a checkpoint", name_trained},
-    {"*export*", "it converts checkpoints", name_trained},
-    {"preprocess_data*", "it prepares data", name_trained},
-    {"prepare_*", "it prepares data", name_trained},
+    {"*checkpoint/*", "checkpoints are converted", name_trained},
+    {"*convert*", "checkpoints are converted", name_trained},
+    {"hf2*", "checkpoints are converted", name_trained},
+    {"*2hf*", "checkpoints are converted", name_trained},
+    {"*2mcore*", "checkpoints are converted", name_trained},
+    {"*2megatron*", "checkpoints are converted", name_trained},
+    {"*merge_*", "checkpoints are merged", name_trained},
+    {"*llama_pro*", "blocks are added to a checkpoint", name_trained},
+    {"*export*", "checkpoints are converted", name_trained},
+    {"preprocess_data*", "data is prepared", name_trained},
+    {"prepare_*", "data is prepared", name_trained},
     {"tasks/main.py", on_task, name_trained},
     {"*/tasks/main.py", on_task, name_trained},
     {"*tasks/msdp/*", on_task, name_trained},
@@ -266,12 +265,12 @@ constexpr auto programs = std::to_array<OtherProgram>({
     {"cli_demo*", no_training, name_trained},
     {"setup.py", no_training, name_trained},
     {"check_*", no_training, name_trained},
-    {"download*", "it prepares data", name_trained},
-    {"tokenize_*", "it prepares data", name_trained},
-    {"filter_*", "it prepares data", name_trained},
-    {"*dpo*", "it runs a second model without gradients", name_trained_alone},
-    {"*orpo*", "it trains on preference pairs", name_trained_alone},
-    {"*reward_model*", "it compares two samples", name_trained_alone},
+    {"download*", "data is prepared", name_trained},
+    {"tokenize_*", "data is prepared", name_trained},
+    {"filter_*", "data is prepared", name_trained},
+    {"*dpo*", "a second model runs without gradients", name_trained_alone},
+    {"*orpo*", "the training uses preference pairs", name_trained_alone},
+    {"*reward_model*", "two samples are compared", name_trained_alone},
     {"*raft_align*", reinforced, name_trained_alone},
     {"*chatbot*", no_training, name_trained},
     {"*grpo*", reinforced, name_trained_alone},
@@ -285,14 +284,15 @@ bool is_equal(std::string_view a, std::string_view b) {
   return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), may_be_equal);
 }
 
-/// Whether a word says that its program trains: `train`, `pretraining`, `finetune`, but not `pretrained`.
+/// Whether a word in a program's name means that the program trains: `train`, `pretraining`, `finetune`, but not
+/// `pretrained`.
 bool is_training_word(std::string_view word) {
   const bool trains = word.find("train") != std::string_view::npos || word.find("tun") != std::string_view::npos;
   return trains && !word.ends_with("ed");
 }
 
-/// Whether the first or the last word of a program's name says that it trains: `train_eval_gpt.py`, `filter_train.py`.
-/// Words between others are mostly about data, as in `prepare_train_data.py`.
+/// Whether the first or the last word of a program's name means that the program trains: `train_eval_gpt.py`,
+/// `filter_train.py`. Words between others are mostly about data, as in `prepare_train_data.py`.
 bool is_named_as_training(std::string_view name) {
   for (const std::string_view ending : {".py", ".sh"}) {
     if (name.ends_with(ending)) name.remove_suffix(ending.size());

@@ -181,7 +181,7 @@ std::span<const SettingRow> setting_rows() {
       {.key = "attention_inputs",
        .help =
            "what attention keeps of its inputs: own (queries, keys and values), repeated (keys and values for each head of "
-           "queries) or joined (the result of the joined matrix, if positions are rotary)",
+           "queries) or joined (the output of the fused QKV matrix, if positions are rotary)",
        .kind = Kind::name,
        .names = attention_inputs_names,
        .by_software = true,
@@ -216,8 +216,8 @@ std::span<const SettingRow> setting_rows() {
        .apply = set_assumption<&A::fp8_activation_inputs>,
        .counts = keeps_narrow},
       {.key = "weighs_activations",
-       .help = "the router's weights multiply experts' activations in place of their outputs, which backward then does not "
-               "need",
+       .help = "the router's weights scale the experts' activations instead of their outputs, and backward does not need "
+               "the outputs",
        .by_software = true,
        .in_launch_files = InLaunchFiles::irrelevant,
        .apply = set_assumption<&A::weighs_activations>,
@@ -238,7 +238,7 @@ std::span<const SettingRow> setting_rows() {
        .in_launch_files = InLaunchFiles::irrelevant,
        .apply = set_assumption<&A::keeps_gathered>},
       {.key = "copies_gathered",
-       .help = "ZeRO-3 copies gathered weights, and gradients before it scatters them",
+       .help = "ZeRO-3 copies weights after gathering them, and gradients before scattering them",
        .by_software = true,
        .in_launch_files = InLaunchFiles::irrelevant,
        .apply = set_assumption<&A::copies_gathered>},
@@ -389,7 +389,7 @@ std::span<const SettingRow> setting_rows() {
        .in_launch_files = InLaunchFiles::irrelevant,
        .apply = set_assumption<&A::gathers_units>},
       {.key = "accumulates_whole",
-       .help = "ranks of FSDP add up whole gradients of several micro-batches before they exchange them (no_sync)",
+       .help = "FSDP ranks sum whole gradients of several micro-batches before they reduce them (no_sync)",
        .by_software = true,
        .in_launch_files = InLaunchFiles::irrelevant,
        .apply = set_assumption<&A::accumulates_whole>},
@@ -444,9 +444,8 @@ std::span<const SettingRow> setting_rows() {
        .apply = set_fact<&S::overlaps_tensor_exchanges, bool>,
        .counts = gathers_tokens},
       {.key = "overlaps_expert_exchanges",
-       .help =
-           "all-to-alls of experts are overlapped with another micro-batch: without full recomputation, and in a pipeline "
-           "only with virtual stages of 1f1b, or dualpipe",
+       .help = "all-to-alls of experts overlap with another micro-batch; this needs blocks without full recomputation, and "
+               "in pipelines virtual stages of 1f1b, or dualpipe",
        .by_software = true,
        .by_coefficients = true,
        .in_launch_files = InLaunchFiles::irrelevant,
@@ -522,7 +521,7 @@ std::span<const SettingRow> setting_rows() {
        .in_launch_files = InLaunchFiles::irrelevant,
        .apply = set_fact<&S::gradient_bucket, double>},
       {.key = "bucket_parameters",
-       .help = "parameters of one message of gradients or weights, if gradients are exchanged during backward",
+       .help = "parameters of one message of gradients or weights, if gradients are reduced during backward",
        .kind = Kind::number,
        .least = 1,
        .most = 1e12,
@@ -565,7 +564,7 @@ std::span<const SettingRow> setting_rows() {
        .in_launch_files = InLaunchFiles::irrelevant,
        .apply = set_fact<&S::step_overhead, Seconds>},
       {.key = "exchange_cycle",
-       .help = "time between two checks of a rank for gradients that can be exchanged",
+       .help = "interval at which a rank checks for gradients that can be reduced",
        .kind = Kind::duration,
        .most = 1,
        .by_software = true,
@@ -683,12 +682,12 @@ std::span<const SettingRow> setting_rows() {
        .launched_by_default = "no",
        .apply = set_assumption<&A::sparse_gradients>},
       {.key = "batched_lookups",
-       .help = "one kernel looks up the rows of all tables that a rank holds parts of, as in TorchRec and HugeCTR",
+       .help = "one kernel looks up the rows of all tables of a rank, as in TorchRec and HugeCTR",
        .with_ideal = false,
        .usual = "no",
        .apply = set_assumption<&A::batched_lookups>},
       {.key = "overlaps_table_exchanges",
-       .help = "exchanges of tables run while layers that read no table compute, as in HugeCTR",
+       .help = "communication of tables overlaps with layers that read no table, as in HugeCTR",
        .with_ideal = false,
        .usual = "no",
        .apply = set_assumption<&A::overlaps_table_exchanges>},
@@ -818,8 +817,8 @@ std::span<const SettingRow> setting_rows() {
        .in_launch_files = InLaunchFiles::irrelevant,
        .apply = set_assumption<&A::overlap>},
       {.key = "input",
-       .help = "who reads samples: each rank its own (every-rank), or one rank of each split group, which sends samples "
-               "to the other ranks (leader)",
+       .help = "which ranks read samples: every rank (every-rank), or one rank of each group that shares samples, which "
+               "sends them to the others (leader)",
        .kind = Kind::name,
        .names = input_names,
        .has_option = true,

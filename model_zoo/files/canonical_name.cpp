@@ -22,7 +22,7 @@ std::span<const EmbeddedFile> bundled_models();
 
 namespace {
 
-/// Returns a key like name_key that also contains the dots inside numbers: `gpt31.3b` of `gpt3-1.3B`.
+/// Returns the key of name_key, but with the dots inside numbers: `gpt31.3b` for `gpt3-1.3B`.
 std::string number_key(std::string_view name) {
   const auto is_digit = [&name](std::size_t at) { return at < name.size() && name[at] >= '0' && name[at] <= '9'; };
   std::string key;
@@ -33,7 +33,8 @@ std::string number_key(std::string_view name) {
   return key;
 }
 
-/// Returns a key like number_key that also keeps two numbers apart: `qwen3-30b` of `Qwen3 30B`, `qwen330b` of `Qwen 330B`.
+/// Returns the key of number_key, but with a '-' between two numbers: `qwen3-30b` for `Qwen3 30B`, `qwen330b` for `Qwen
+/// 330B`.
 std::string spelled_key(std::string_view name) {
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   std::string key;
@@ -81,9 +82,9 @@ ModelsByKey models_by(std::string (*key_of)(std::string_view)) {
   return models;
 }
 
-/// Returns the bundled model that one of these spellings names, the first spelling that does; else nothing.
+/// Returns the bundled model of the first of these spellings that names one; nothing if none of them does.
 std::optional<std::string> model_spelled(const std::vector<std::string>& spellings) {
-  // A dot in a number counts first: `GPT-3 13B` is not `gpt3-1.3b`.
+  // Keys with dots are compared first, because `GPT-3 13B` is not `gpt3-1.3b`.
   static const std::pair<std::string (*)(std::string_view), ModelsByKey> keys[] = {{number_key, models_by(number_key)},
                                                                                    {name_key, models_by(name_key)}};
   for (const auto& [key_of, models] : keys) {
@@ -94,8 +95,8 @@ std::optional<std::string> model_spelled(const std::vector<std::string>& spellin
   return std::nullopt;
 }
 
-/// Returns the bundled model of a name that ends with the model's number of parameters, which its own name leaves out:
-/// `DeepSeek V3 671B`. Published sizes are rounded, and some leave embeddings out.
+/// Returns the bundled model for a name that consists of the bundled name and the model's number of parameters: `DeepSeek V3
+/// 671B`. Published sizes are rounded, and some exclude embeddings.
 std::optional<std::string> model_of_size(const std::vector<std::string>& spellings) {
   constexpr double most_rounding = 0.05;
   for (const std::string& spelling : spellings) {
@@ -115,8 +116,8 @@ std::optional<std::string> model_of_size(const std::vector<std::string>& spellin
   return std::nullopt;
 }
 
-/// Returns the only bundled mixture whose name continues one of the spellings by its active parameters, as
-/// `qwen3-vl-30b-a3b` continues `qwen3-vl-30b`; nothing if there are several.
+/// Returns the bundled mixture of experts whose name is a spelling followed by its active parameters: `qwen3-vl-30b-a3b` for
+/// `qwen3-vl-30b`. Returns nothing if several bundled names fit.
 std::optional<std::string> model_of_mixture(const std::vector<std::string>& spellings) {
   const auto is_active = [](std::string_view rest) {
     return rest.size() > 2 && rest.front() == 'a' && rest.back() == 'b' &&

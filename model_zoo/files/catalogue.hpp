@@ -9,8 +9,8 @@ namespace ddl {
 
 struct Model;
 
-/// What lists of models show of a bundled model. The catalogue is data, so that a list builds no models, and an alias is
-/// found without parsing the model files; catalogue_test compares it with the models.
+/// The facts about a bundled model that lists of models show. The catalogue is data: lists build no models, and aliases are
+/// found without parsing model files. catalogue_test compares the catalogue with the models.
 struct CatalogueEntry {
   std::string name;
   std::string kind;    ///< language, moe, vision-language, generation, …
@@ -26,18 +26,20 @@ struct CatalogueEntry {
 /// Returns all bundled models, sorted by name.
 [[nodiscard]] const std::vector<CatalogueEntry>& model_catalogue();
 
-/// Returns the entry of a bundled model, which may have other parameters; null for other models, also of the same name.
+/// Returns the entry of a bundled model, even if the user changed its parameters. Null for a model of another family, even
+/// if its name is equal, and for models that are not bundled.
 [[nodiscard]] const CatalogueEntry* find_in_catalogue(const Model& model);
-/// Returns the kind of a model. That of a model that is not bundled follows from its family, if all bundled models of the
-/// family have one kind, else from the tensors that it reads and returns; empty if they do not show it.
+/// Returns the kind of a model. If the model is not bundled, the kind is that of its family's bundled models, if they have
+/// the same kind. Otherwise the kind follows from the tensors that the model reads and returns. Empty if they do not
+/// determine the kind.
 [[nodiscard]] std::string network_kind(const Model& model, bool has_experts);
 /// Returns the kind of a bundled model, such as `classification`; empty for other models.
 [[nodiscard]] std::string_view kind_of(const Model& model);
 
 /// Whether a model is usually trained in half precision with Adam: models of sequences, and bundled models that generate
-/// images or video, read images with text, or recognize speech. The papers of these kinds state AdamW and mixed precision
-/// [Rombach et al., "High-Resolution Image Synthesis with Latent Diffusion Models", CVPR 2022; Radford et al., "Robust
-/// Speech Recognition via Large-Scale Weak Supervision", 2022, appendix F].
+/// images or video, read images with text, or recognize speech. Papers on these kinds of models use AdamW and mixed
+/// precision [Rombach et al., "High-Resolution Image Synthesis with Latent Diffusion Models", CVPR 2022; Radford et al.,
+/// "Robust Speech Recognition via Large-Scale Weak Supervision", 2022, appendix F].
 [[nodiscard]] bool is_usually_half(const Model& model);
 
 /// Returns the kinds of the catalogue, in the order of lists.

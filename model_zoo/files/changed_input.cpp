@@ -17,7 +17,7 @@
 namespace ddl {
 namespace {
 
-/// The sign between sizes: `224x224`, but `$height x $width`.
+/// The separator of sizes: "x" in `224x224`, " x " in `$height x $width`.
 std::string_view times_in(std::string_view extents) { return extents.find('$') == std::string_view::npos ? "x" : " x "; }
 
 std::vector<std::string> factors_of(const std::string& extents) {
@@ -65,8 +65,9 @@ void change_input(ModelFile& file, const std::optional<YamlNode>& stated, const 
   constexpr std::string_view set_them = "set these parameters, as in NAME@size=512";
   const std::vector<std::int64_t> wanted = parse_input_shape("@input", sizes.text());
   if (wanted.size() != before.size())
-    sizes.fail(fmt::format("{} has not as many sizes as the input of {}, {}", sizes.text(), file.model->text(), shown),
-               has_parameters ? std::string(set_them) : "");
+    sizes.fail(
+        fmt::format("{} has another number of sizes than the input of {}, {}", sizes.text(), file.model->text(), shown),
+        has_parameters ? std::string(set_them) : "");
   std::map<std::string, std::int64_t> parameters;
   std::vector<std::string> after;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
@@ -80,12 +81,12 @@ void change_input(ModelFile& file, const std::optional<YamlNode>& stated, const 
     const auto [same, is_new] = parameters.emplace(before[i].substr(1), wanted[i]);
     if (!is_new && same->second != wanted[i])
       sizes.fail(fmt::format("some sizes of the input of {} are equal: {}", file.model->text(), shown),
-                 "give them the same number");
+                 "use the same number for these sizes");
     after.push_back(before[i]);
   }
   for (const auto& [name, value] : parameters) {
     if (values.find(name))
-      sizes.fail(fmt::format("the input of {} is {}, so that {} is given twice", file.model->text(), shown, name),
+      sizes.fail(fmt::format("{2} is set twice: the input of {0} is {1} already", file.model->text(), shown, name),
                  "leave out one of them");
     set_parameter(file, name, value, sizes);
   }

@@ -7,10 +7,10 @@
 
 namespace ddl {
 
-/// Gives the input of a vision model other sizes: `resnet50@input=3x448x448`. If the sizes follow from parameters, as in
+/// Changes the sizes of a vision model's input: `resnet50@input=3x448x448`. If the sizes follow from parameters, as in
 /// `$height x $width`, these parameters are set. `stated`: the input of the model's file, or of its family. `values`: the
-/// parameters that are given with the sizes. Throws Error if the model has no images or volumes as its input, if the sizes
-/// do not fit, or if a given parameter sets one of them.
+/// other parameters that the user sets. Throws Error if the model has no images or volumes as its input, if the sizes do not
+/// fit, or if one of `values` already sets a size.
 void change_input(ModelFile& file, const std::optional<YamlNode>& stated, const YamlNode& sizes, const YamlNode& values);
 
 }  // namespace ddl

@@ -124,7 +124,7 @@ std::vector<std::string> convergence_names() {
   for (const EmbeddedFile& file : bundled_convergence()) {
     const Convergence convergence = read_convergence(bundled_yaml(file));
     std::string name = convergence.model;
-    // A model that has another length by itself is named with the length of these samples.
+    // If the model has another sequence length by default, the name contains the length of these samples.
     const bool names_tokens = name.find("@tokens=") != std::string::npos;
     if (convergence.tokens && !names_tokens && load_model(name).sequence_length != *convergence.tokens)
       name += fmt::format("@tokens={}", *convergence.tokens);

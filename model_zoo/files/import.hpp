@@ -10,8 +10,8 @@ namespace ddl {
 struct ImportOptions {
   bool allow_unknown = false;  ///< whether unsupported parts become warnings, if the rest can still be a model
   std::string name{};          ///< name of the model; empty: the name in the file
-  /// The sizes of one sample of the model's input, for a file that leaves some sizes open; empty if the file gives all
-  /// sizes. If the list is one size longer than needed, its first size is the batch, which is ignored.
+  /// The sizes of one sample of the model's input, for a file with dynamic sizes; empty if the file fixes all sizes. If the
+  /// list is one size longer than needed, its first size is the batch, which is ignored.
   std::vector<std::int64_t> input_shape{};
 };
 

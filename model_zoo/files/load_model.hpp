@@ -19,7 +19,7 @@ namespace ddl {
 /// `NAME@tokens=128@layers=12` overrides parameters of the model's file or family, and becomes the model's name. A bundled
 /// family with all parameters given is also accepted as a name: `gpt@layers=2@hidden=64@heads=2@vocabulary=100@tokens=16`.
 /// `@lora=16`, `@lora_layers=qkv+projection` and `@trained=head` select the trained parts, if not everything is trained
-/// (TrainedParts). `net.onnx@input=3x640x640` gives the sizes that an ONNX file leaves open.
+/// (TrainedParts). `net.onnx@input=3x640x640` sets the dynamic sizes of an ONNX file.
 ///
 /// `sequence`: the number of tokens of a sample, which sets the parameter `tokens`. Throws Error for a model without this
 /// parameter, such as a vision model.

@@ -23,7 +23,7 @@ struct ModelItem {
     operation,  ///< one layer
     repeat,     ///< lists[0] is repeated `count` times
     residual,   ///< the sum of the body lists[0] and the shortcut lists[1]
-    branches,   ///< each of `lists` reads the same input; `operation` joins the outputs
+    branches,   ///< each of `lists` reads the same input; `operation` combines the outputs
     block,      ///< an instance of a block that has a name
     pattern,    ///< for each letter of `text`, in order, the list of layers in `lists` that belongs to the letter
   };

@@ -83,7 +83,7 @@ class Expander {
 
   int expand(const ModelItem& item, int previous, Context context) {
     take_steps(item.place, 1 + item.from.size() + item.lists.size(), item.letters + context.scope->prefix.size());
-    // A condition may leave out an item, which may then read layers that were left out.
+    // The condition is evaluated first: a skipped item may read layers that were skipped, too.
     const bool asks_channels = item.condition && item.condition->text().find(channels_parameter) != std::string::npos;
     if (item.condition && !asks_channels && !is_met(*item.condition, std::nullopt, context)) return previous;
     inputs_.clear();
@@ -139,7 +139,7 @@ class Expander {
       const std::size_t list = item.letters_listed.find(letter);
       if (list == std::string::npos) {
         item.text->fail(fmt::format("the pattern has the letter {}, which is not defined", quote({&letter, 1})),
-                        fmt::format("its letters are {}", fmt::join(item.letters_listed, " ")));
+                        fmt::format("the defined letters are {}", fmt::join(item.letters_listed, " ")));
       }
       input = expand_list(item.lists[list], input, context);
     }
@@ -297,13 +297,13 @@ class Expander {
     const Layer& owner = model_.layers[static_cast<std::size_t>(source)];
     const bool is_of_kind = owner.operation->type() == layer.operation->type() && owner.operation->experts() == 1;
     if (owner.operation->type() != table.owner && !is_of_kind) {
-      refuse(fmt::format("its operation is not {} but {}", table.owner, owner.operation->type()));
+      refuse(fmt::format("the owner of the weights is not {} but {}", table.owner, owner.operation->type()));
     }
     const SharedTable owned = owner.operation->shared_table(owner.input_shapes, owner.output_shape);
     if (owned.rows != table.rows || owned.columns != table.columns) {
-      refuse(fmt::format("its table is {} × {}, not {} × {}", owned.rows, owned.columns, table.rows, table.columns));
+      refuse(fmt::format("the owner's table is {} × {}, not {} × {}", owned.rows, owned.columns, table.rows, table.columns));
     }
-    if (owner.tied_to >= 0) refuse("its weights are already shared with another layer");
+    if (owner.tied_to >= 0) refuse("the owner's weights are already shared with another layer");
     layer.tied_to = source;
   }
 

@@ -14,8 +14,8 @@ namespace ddl {
 /// Imports an ONNX file with the loadable module that reads ONNX files. Throws Error if the file cannot be read or is not
 /// supported, or if this build has no such module.
 [[nodiscard]] Import import_onnx_file(const std::string& path, const ImportOptions& options);
-/// Parses sizes such as `3x640x640`. Throws Error for any other text. `what`: the name of the place
-/// of the text, for the error.
+/// Parses sizes such as `3x640x640`. Throws Error for any other text. `what`: the name of the option or key with this text,
+/// for the error.
 [[nodiscard]] std::vector<std::int64_t> parse_input_shape(const std::string& what, const std::string& text);
 
 }  // namespace ddl

@@ -16,7 +16,7 @@ constexpr auto silent_endings = std::to_array<std::string_view>(
      "-bf16", "-fp16",     "-int4", "-int8", "-4bit",   "-8bit",    "-bnb",      "-qat",   "-diffusers", "-gguf", "-awq",
      "-gptq", "-q8_0",     "-q4_0", "-mlx",  "-q4_k_m", "-unsloth", "-nvfp4",    "-mxfp4", "-mcore"});
 
-/// Makers that some published names begin with, and the names of models leave out.
+/// Vendors at the start of some published names. The names of bundled models omit them.
 constexpr auto silent_beginnings = std::to_array<std::string_view>({"nvidia-"});
 
 struct QuantizedEnding {
@@ -44,16 +44,16 @@ bool has_date(std::string_view name) {
   return is_day || is_month;
 }
 
-/// Beginnings of timm's names: the library or training from which the weights come. timm documents them in its page
-/// "Pretrained image models"; names of before version 0.9 have them where later names have a tag.
+/// Prefixes of timm's names: the library or training from which the weights come [timm, "Pretrained image models"]. Names
+/// from before version 0.9 have such a prefix, and later names have a tag instead.
 constexpr auto weight_sources =
     std::to_array<std::string_view>({"tv_", "tf_", "gluon_", "ssl_", "swsl_", "ig_", "legacy_", "adv_"});
 
 struct Ending {
   std::string_view ending, replacement;
 };
-/// Endings of timm's names, and what stands for them in the names of models. Most are forms of training; the versions of
-/// GluonCV's ResNets are other stems.
+/// Endings of timm's names, and their replacements in the names of bundled models. Most denote forms of training. The
+/// versions of GluonCV's ResNets have different stem layers.
 constexpr auto timm_endings = std::to_array<Ending>({{"_in21ft1k", ""},
                                                      {"_in22ft1k", ""},
                                                      {"_ns", ""},
@@ -63,7 +63,7 @@ constexpr auto timm_endings = std::to_array<Ending>({{"_in21ft1k", ""},
                                                      {"_v1c", "c"},
                                                      {"_v1d", "d"},
                                                      {"_v1s", "s"}});
-/// A word of timm's names for another activation, which has no parameters.
+/// Part of timm's names for models with another activation function, which has no parameters.
 constexpr std::string_view quick_gelu = "_quickgelu";
 
 bool is_size(std::string_view text) {
@@ -101,8 +101,8 @@ struct Head {
   std::int64_t classes;
 };
 /// Ends of timm's tags, and the classes of the heads of these weights [timm 1.0.31, `num_classes` of its configurations].
-/// ImageNet-21k has 21,843 classes with Google's list, 11,221 with that of Ridnik et al., "ImageNet-21K pretraining for the
-/// masses", 2021, and 21,841 as ImageNet-22k. The first match is used.
+/// ImageNet-21k has 21,843 classes in Google's list, 11,221 in the list of Ridnik et al., "ImageNet-21K pretraining for the
+/// masses", 2021, and 21,841 under the name ImageNet-22k. The first match is used.
 constexpr auto heads = std::to_array<Head>({{"in12k", 11821},
                                             {"in22k", 21841},
                                             {"miil_in21k", 11221},
@@ -113,9 +113,9 @@ constexpr auto heads = std::to_array<Head>({{"in12k", 11821},
                                             {"patch16_in21k", 21843},
                                             {"patch30_in21k", 21843}});
 
-/// Beginnings of the names of CLIP's image encoders, and the size of the vectors that they share with texts; the first that
-/// fits counts [timm 1.0.31; Radford et al., "Learning transferable visual models from natural language supervision", ICML
-/// 2021; Cherti et al., "Reproducible scaling laws for contrastive language-image learning", CVPR 2023].
+/// Beginnings of the names of CLIP's image encoders, and the size of the vectors that they share with texts; the first match
+/// is used [timm 1.0.31; Radford et al., "Learning transferable visual models from natural language supervision", ICML 2021;
+/// Cherti et al., "Reproducible scaling laws for contrastive language-image learning", CVPR 2023].
 constexpr auto shared_vectors = std::to_array<Head>({{"vit_base_patch16_plus_", 640},
                                                      {"vit_base_", 512},
                                                      {"vit_large_", 768},

@@ -16,8 +16,8 @@ namespace ddl {
 /// come and without the form of training.
 [[nodiscard]] std::vector<std::string> plainer_spellings(std::string_view name);
 
-/// Returns the format of the weights of a published checkpoint whose name says that they are quantized, as `--base` names
-/// it: `nf4-double` for `Qwen3-8B-bnb-4bit`. Empty for other names.
+/// If the name of a published checkpoint shows that the weights are quantized, returns their format as a value of `--base`:
+/// `nf4-double` for `Qwen3-8B-bnb-4bit`. Empty for other names.
 [[nodiscard]] std::string_view quantized_format(std::string_view name);
 
 /// An architecture of timm, and the number of classes of its head.
@@ -26,8 +26,8 @@ struct HeadOfTag {
   std::int64_t classes = 0;
 };
 
-/// Returns the architecture and the classes of a name of timm whose tag says that the head has other classes than the 1,000
-/// of ImageNet: `convnext_base.fb_in22k` is `convnext_base` with 21,841 classes. Returns nothing for other names.
+/// Returns the architecture and the classes of a timm name whose tag shows that the head has other classes than the 1,000 of
+/// ImageNet: `convnext_base.fb_in22k` is `convnext_base` with 21,841 classes. Returns nothing for other names.
 [[nodiscard]] std::optional<HeadOfTag> head_of_tag(std::string_view name);
 
 }  // namespace ddl

@@ -37,7 +37,7 @@ constexpr std::size_t relatives_shown = 6, nearest_shown = 3;
 /// A shorter beginning of a name does not identify a family.
 constexpr std::size_t shortest_stem = 3;
 
-/// Networks that no bundled model is like, by a word of their names, and the bundled models that are the nearest.
+/// A kind of network without a similar bundled model: words in the names of such networks, and the nearest bundled models.
 struct AbsentKind {
   std::string words;  ///< separated by spaces
   std::string are, nearest;
@@ -59,8 +59,8 @@ bool is_weights_file(std::string_view name) {
   return std::any_of(endings.begin(), endings.end(), [name](std::string_view each) { return name.ends_with(each); });
 }
 
-/// Returns the kind of a network that no bundled model is like, by the words of its name, also without digits and what
-/// follows them.
+/// Returns the kind of network, without a similar bundled model, that a word of the name denotes. Each word is also compared
+/// without its first digit and what follows it.
 std::optional<AbsentKind> absent_kind_of(std::string_view name) {
   std::set<std::string> words;
   std::string word;
@@ -93,7 +93,7 @@ std::string stem_of(std::string_view name) {
   return stem;
 }
 
-/// Returns the bundled models whose names, or published spellings, begin like a name.
+/// Returns the bundled models whose names, or published spellings, have the same stem as a name.
 std::vector<std::string> relatives_of(std::string_view name) {
   const std::string stem = stem_of(name);
   std::vector<std::string> relatives;
@@ -106,10 +106,10 @@ std::vector<std::string> relatives_of(std::string_view name) {
   return relatives;
 }
 
-/// The numbers in a model's name, which say how near another model is.
+/// The numbers in a model's name, which are compared to find the nearest model.
 struct NameNumbers {
   std::optional<double> version;  ///< the 3.5 of `qwen3.5-7b`
-  std::optional<double> size;     ///< parameters: the 7e9
+  std::optional<double> size;     ///< number of parameters, such as 7e9
 };
 
 /// Reads the numbers of a name. A number with a `b` or an `m` after it is a size; the first other number is a version.
@@ -150,9 +150,9 @@ std::vector<std::string> words_behind_stem(std::string_view name) {
   return words;
 }
 
-/// How near a model of its family is to a name; the least is the nearest.
+/// The distance of a bundled model from a name of the same family; the smallest value is the nearest model.
 struct Nearness {
-  int words;  ///< minus the number of words that both names have
+  int words;  ///< minus the number of words in both names
   double version, size;
 
   auto operator<=>(const Nearness&) const = default;
@@ -172,8 +172,8 @@ Nearness nearness(std::string_view name, std::string_view relative) {
   return near;
 }
 
-/// Sorts models of the family of a name: those with its words and the nearest version first, and of these those with the
-/// nearest size. Keeps the models of the nearest version.
+/// Sorts models of a name's family by their distance: first by common words, then by version, then by size. Keeps only the
+/// models with the most common words and the nearest version.
 void keep_nearest(std::vector<std::string>& relatives, std::string_view name) {
   std::stable_sort(relatives.begin(), relatives.end(),
                    [name](const std::string& a, const std::string& b) { return nearness(name, a) < nearness(name, b); });
@@ -184,7 +184,7 @@ void keep_nearest(std::vector<std::string>& relatives, std::string_view name) {
   });
 }
 
-/// Whether two names differ in digits and points alone. Then they mean two models.
+/// Whether two names differ only in digits and points. Such names denote different models.
 bool differ_in_digits(std::string_view name, std::string_view other) {
   const auto without_digits = [](std::string_view text) {
     std::string letters = lower_case(text);
@@ -194,12 +194,12 @@ bool differ_in_digits(std::string_view name, std::string_view other) {
   return without_digits(name) == without_digits(other);
 }
 
-/// Returns the bundled model of which a name is a typing error: one letter differs, apart from signs between the letters.
+/// Returns the bundled model if a name has one typing error: one letter differs. Separators are ignored.
 std::optional<std::string> meant_by(std::string_view name, const std::vector<std::string>& names) {
   constexpr std::size_t longest_compared = 64;
   if (name.size() > longest_compared) return std::nullopt;
   if (const auto found = nearest(name, names); found && edit_distance(lower_case(name), lower_case(*found)) <= 1) {
-    // A digit that was left out of a name without a size is an error: resnet5.
+    // In a name without a size, a missing digit is a typing error: resnet5.
     const bool is_other = differ_in_digits(name, *found) && (name.size() == found->size() || numbers_of(name).size);
     return is_other ? std::nullopt : found;
   }
@@ -223,8 +223,9 @@ constexpr auto earlier_endings = std::to_array<EarlierEnding>({{"_miil_in21k", "
                                                                {"_in22ft1k", ""},
                                                                {"_dino", ""}});
 
-/// Returns the bundled architecture of a name of timm with a tag, `resnet50.a1_in21k`, or with the ending of earlier
-/// versions, `vit_base_patch16_224_in21k`, and the classes of its head, 0 if they are the usual ones; else nothing.
+/// Returns the bundled architecture of a timm name, and the number of classes of its head, 0 for the usual ones. The name
+/// has a tag, `resnet50.a1_in21k`, or an ending of earlier versions, `vit_base_patch16_224_in21k`. Returns nothing for other
+/// names.
 std::optional<HeadOfTag> architecture_of(std::string_view name) {
   const auto ending = std::find_if(earlier_endings.begin(), earlier_endings.end(),
                                    [&](const EarlierEnding& each) { return name.ends_with(each.ending); });
@@ -249,12 +250,12 @@ std::string unknown_model_hint(std::string_view name) {
   const bool is_repository = is_hub_name(name);
   if (is_repository) name.remove_prefix(name.find('/') + 1);
   const std::string import = is_repository ? "download its config.json and name the model by its path: ./net/config.json"
-                                           : "name it by the path of its config.json: ./net/config.json";
+                                           : "name the model by the path of its config.json: ./net/config.json";
   if (is_weights_file(name))
     return fmt::format("a file of weights has no graph: export the network as ONNX (docs/import.md), or {}", import);
   if (const auto known = architecture_of(name)) {
-    if (known->classes == 0) return fmt::format("its architecture is {}: use this name", known->architecture);
-    return fmt::format("its architecture is {0}; give other classes or sizes after the name: {0}@classes={1}",
+    if (known->classes == 0) return fmt::format("the architecture is {}: use this name", known->architecture);
+    return fmt::format("the architecture is {0}; set other classes or sizes after the name: {0}@classes={1}",
                        known->architecture, known->classes);
   }
   const std::vector<std::string> names = model_names();
@@ -275,7 +276,7 @@ std::string unknown_model_hint(std::string_view name) {
   if (relatives.empty()) return fmt::format("see 'models list' for bundled models, or {}", import);
   const bool is_long = relatives.size() > relatives_shown;
   if (is_long) relatives.resize(relatives_shown);
-  return fmt::format("models that begin alike: {}{}; or {}", fmt::join(relatives, ", "), is_long ? ", ..." : "", import);
+  return fmt::format("models with a similar name: {}{}; or {}", fmt::join(relatives, ", "), is_long ? ", ..." : "", import);
 }
 
 }  // namespace ddl

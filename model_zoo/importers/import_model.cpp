@@ -57,7 +57,7 @@ Import import_model(const std::string& path, const ImportOptions& options) {
   }
   const bool is_ours = name.ends_with(".yaml") || name.ends_with(".yml");
   throw Error(fmt::format("{} is not a file that can be imported", quote(path)),
-              is_ours ? "a model file needs no import: give its path to --model"
+              is_ours ? "a model file needs no import: pass its path to --model"
                       : fmt::format("known endings: {}; other frameworks export ONNX", endings));
 }
 

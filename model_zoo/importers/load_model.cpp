@@ -155,11 +155,11 @@ TrainedParts trained_parts_of(const YamlNode& root, const std::optional<YamlNode
   const auto find = [&values](std::string_view key) { return values ? values->find(key) : std::nullopt; };
   if (const auto rank = find(adapter_key)) parts.adapter_rank = rank->integer(1, most_adapter_rank);
   if (const auto adapted = find(adapted_key)) {
-    if (!parts.adapter_rank) adapted->fail("lora_layers needs lora", "give the rank of the adapters: @lora=16");
+    if (!parts.adapter_rank) adapted->fail("lora_layers needs lora", "set the rank of the adapters: @lora=16");
     parts.adapted = names_in(*adapted);
   }
   if (const auto dropped = find(dropped_key)) {
-    if (!parts.adapter_rank) dropped->fail("lora_dropout needs lora", "give the rank of the adapters: @lora=16");
+    if (!parts.adapter_rank) dropped->fail("lora_dropout needs lora", "set the rank of the adapters: @lora=16");
     parts.drops_inputs = dropped->number(0, most_dropout) > 0;
   }
   if (const auto trained = find(trained_key)) {
@@ -169,7 +169,7 @@ TrainedParts trained_parts_of(const YamlNode& root, const std::optional<YamlNode
   const auto frozen = find(frozen_key);
   if (frozen && !parts.is_all()) {
     frozen->fail("frozen cannot be combined with a key that selects trained layers",
-                 "leave it out: with lora or trained, all other layers are frozen");
+                 "leave frozen out: with lora or trained, all other layers are frozen");
   }
   if (!parts.is_all() || (frozen && frozen->text() == no_layers)) return parts;
   if (const auto names = frozen ? frozen : root.find(frozen_key)) parts.frozen = names_in(*names);
@@ -191,7 +191,7 @@ void change_parameters(ModelFile& file, const YamlNode& values) {
       std::vector<std::string> known;
       for (const ModelParameter& one : file.parameters) known.push_back(one.name.text());
       throw Error(fmt::format("{} has no parameter {}", file.model->text(), quote(key.text())),
-                  known.empty() ? "it has no parameters" : suggest_parameter(key.text(), known));
+                  known.empty() ? "the model has no parameters" : suggest_parameter(key.text(), known));
     }
   }
 }
@@ -209,11 +209,11 @@ void require_sequence(const ModelFile& file, const ModelFile* family) {
   if (has_parameter(file, sequence_parameter) || (family != nullptr && has_parameter(*family, sequence_parameter))) return;
   const bool has_tokens = file.input && file.input->find(sequence_parameter);
   throw Error(fmt::format("the sequence length of {} cannot be set", file.model->text()),
-              has_tokens ? "give its file 'parameters: {tokens: ...}' and 'input: {tokens: $tokens}'"
+              has_tokens ? "add 'parameters: {tokens: ...}' and 'input: {tokens: $tokens}' to its file"
                          : "only sequence models have a sequence length, such as gpt2 or llama3-8b");
 }
 
-/// Throws Error for an input that layers of the model's file do not take. `error`: the error in the file.
+/// Throws Error for an input that layers in the model's file do not accept. `error`: the error in the file.
 [[noreturn]] void refuse_sizes(const ModelFile& file, const YamlNode& sizes, const Error& error) {
   std::string names;
   for (const ModelParameter& each : file.parameters) names += (names.empty() ? "" : ", ") + each.name.text();
@@ -221,7 +221,7 @@ void require_sequence(const ModelFile& file, const ModelFile* family) {
   sizes.fail(
       fmt::format("the layers of {} do not take this input: {}", file.model->text(), message.substr(0, message.find('\n'))),
       names.empty()
-          ? "give sizes that the layers divide"
+          ? "use sizes that the layers can divide"
           : fmt::format("set parameters that follow from the input, too, as in NAME@positions=400; known: {}", names));
 }
 
@@ -231,15 +231,15 @@ std::string values_hint(const ModelFile& file) {
   for (const ModelParameter& each : file.parameters) {
     if (each.value) values.push_back(fmt::format("{}={}", each.name.text(), each.value->text()));
   }
-  return fmt::format("change values that depend on each other together; they are now {}", fmt::join(values, ", "));
+  return fmt::format("change dependent values together; the present values are {}", fmt::join(values, ", "));
 }
 
-/// Throws Error if a family of blocks has a model without a block.
+/// Throws Error if a model has no block, but its family consists of blocks.
 void require_blocks(const Model& model, const ModelFile& file, const ModelFile& family) {
   if (model.blocks > 0 || std::ranges::none_of(family.blocks, &ModelBlock::checkpoint)) return;
   const auto is_zero = [](const ModelParameter& each) { return each.value && each.value->text() == "0"; };
   const auto zero = std::ranges::find_if(file.parameters, is_zero);
-  if (zero == file.parameters.end()) file.family->fail("the model has no blocks", "give it at least one");
+  if (zero == file.parameters.end()) file.family->fail("the model has no blocks", "add at least one block");
   zero->value->fail("the model has no blocks", fmt::format("{} is at least 1", zero->name.text()));
 }
 
@@ -289,7 +289,7 @@ YamlNode model_of_family(const EmbeddedFile& family, const YamlNode& values) {
     known.push_back(each.name.text());
     if (!each.value && !values.find(each.name.text())) missing.push_back(each.name.text());
   }
-  const std::string all = fmt::format("its parameters: {}", fmt::join(known, ", "));
+  const std::string all = fmt::format("known parameters: {}", fmt::join(known, ", "));
   for (const auto& [key, value] : values.entries()) {
     if (std::find(known.begin(), known.end(), key.text()) != known.end() || is_of_any_model(key.text()) ||
         key.text() == input_key)
@@ -311,8 +311,8 @@ bool is_bundled(const std::string& name) {
          find_file(bundled_families(), name) != nullptr;
 }
 
-/// Returns the path of the `config.json` of Hugging Face that a name leads to, or that is in the folder of this name; empty
-/// if there is none.
+/// Returns the path of a Hugging Face `config.json`: the name itself, or the file in the folder of this name. Empty if there
+/// is none.
 std::string configuration_named(const std::string& name) {
   std::error_code unknown;
   std::filesystem::path path = name;
@@ -321,7 +321,7 @@ std::string configuration_named(const std::string& name) {
   const std::string text = read_file(path.string(), max_configuration_bytes);
   const auto has = [&](std::string_view key) { return text.find(key) != std::string::npos; };
   const bool is_configuration = has("\"model_type\"") || has("\"architectures\"") || has("\"_class_name\"");
-  // A model file of this program, written as JSON, has a format.
+  // A model file of this program may be written as JSON, and then has the key `format`.
   return is_configuration || !has("\"format\"") ? path.string() : std::string();
 }
 
@@ -414,7 +414,7 @@ Model load_configuration(const std::string& path, const Variant& variant) {
 Model load_model(const std::string& asked, std::optional<std::int64_t> sequence) {
   const Variant own = variant_of(asked);
   if (sequence && own.values && own.values->find(sequence_parameter)) {
-    throw Error(fmt::format("{} already sets its sequence length, but {} is requested", quote(asked), *sequence),
+    throw Error(fmt::format("{} already sets the sequence length, but {} is requested", quote(asked), *sequence),
                 "leave out one of the two lengths");
   }
   const Variant variant = sequence ? variant_of(fmt::format("{}@{}={}", asked, sequence_parameter, *sequence)) : own;

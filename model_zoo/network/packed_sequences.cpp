@@ -19,7 +19,7 @@ bool is_packed(const Model& model) { return model.name.find(packed_mark) != std:
 
 void pack_sequences(Model& model, std::int64_t tokens) {
   if (is_packed(model)) {
-    throw Error(fmt::format("{} already sets the length of its documents, but {} is requested", model.name, tokens),
+    throw Error(fmt::format("{} already sets the length of documents, but {} is requested", model.name, tokens),
                 "leave out one of the two lengths");
   }
   if (tokens > model.sequence_length && model.sequence_length > 0) {

@@ -46,7 +46,7 @@ constexpr std::array<OtherWord, 24> other_words{{{"seq", "tokens"},
 std::string suggest_parameter(std::string_view word, std::span<const std::string> known) {
   if (word == "base") return "--base gives the format of frozen weights: --lora 16 --base nf4";
   const auto other = std::ranges::find(other_words, word, &OtherWord::word);
-  const std::string all = fmt::format("its parameters: {}", fmt::join(known, ", "));
+  const std::string all = fmt::format("known parameters: {}", fmt::join(known, ", "));
   if (other != other_words.end() && std::ranges::find(known, other->parameter) != known.end())
     return fmt::format("did you mean '{}'? {}", other->parameter, all);
   const auto meant = nearest(word, known);

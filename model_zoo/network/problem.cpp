@@ -324,7 +324,7 @@ FreshMemoryProblem parse_fresh_memory_problem(const std::string& text, const std
   const Line line(text, origin);
   for (const Word& word : line.words()) {
     if (word.key == "bytes") continue;
-    line.fail(word, fmt::format("unknown attribute {} of fresh_memory", quote(word.key)), "it only has 'bytes'");
+    line.fail(word, fmt::format("unknown attribute {} of fresh_memory", quote(word.key)), "fresh_memory only has 'bytes'");
   }
   const Word* const bytes = line.find("bytes");
   if (bytes == nullptr) {

@@ -96,7 +96,7 @@ class Decomposition {
       return;
     }
     std::vector<std::vector<int>> branches = branches_of(segment);
-    // If no layer reads the end of a branch, such as the loss of a side branch, the branch never joins again.
+    // If no layer reads the end of a branch, such as the loss of a side branch, no layer joins the branch with others.
     std::set<int> read;
     for (const int input : at(join).inputs) {
       if (!set_apart_.contains({join, input})) read.insert(input);

@@ -60,8 +60,8 @@ class Names {
     }
     return any;
   }
-  /// Returns the matrices that a layer joins (Operation::modules) and that are named, by their bits: all of them if the list
-  /// is empty or names a block of the layer, and 0 if it names the joined matrix.
+  /// Returns a bit for each of the layer's fused matrices (Operation::modules) that the list names. All bits are set if the
+  /// list is empty or names a block that contains the layer. The result is 0 if the list names the layer itself.
   [[nodiscard]] unsigned modules(const Layer& layer) {
     const std::span<const std::string_view> all = layer.operation->modules();
     const unsigned every = (1U << all.size()) - 1;
@@ -89,7 +89,7 @@ class Names {
       for (const std::string_view step : steps_of(layer.name)) {
         if (std::find(known.begin(), known.end(), step) == known.end()) known.emplace_back(step);
       }
-      if (key_ != "lora_layers") continue;  // only adapters know the parts of a joined matrix
+      if (key_ != "lora_layers") continue;  // only adapters can select a part of a fused matrix
       for (const std::string_view module : layer.operation->modules()) {
         if (std::find(known.begin(), known.end(), module) == known.end()) known.emplace_back(module);
       }
@@ -144,7 +144,7 @@ void train_only(Model& model, const TrainedParts& parts) {
   model.shape_classes = static_cast<int>(classes.size());
   if (model.trained_parameters() == 0 && !parts.none) {
     throw Error(fmt::format("no layer of {} would be trained", model.name),
-                parts.adapter_rank ? "it has no fully_connected layers in blocks: name other layers with lora_layers" : "");
+                parts.adapter_rank ? "the blocks have no fully_connected layers: name other layers with lora_layers" : "");
   }
 }
 

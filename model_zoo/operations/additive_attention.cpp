@@ -25,7 +25,7 @@ class AdditiveAttention final : public Operation {
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     if (inputs.size() != 2) {
       throw Error(fmt::format("additive_attention takes two inputs, not {}", inputs.size()),
-                  "give queries and keys: 'from: [decoder, encoder]'");
+                  "name queries and keys: 'from: [decoder, encoder]'");
     }
     for (const TensorShape& input : inputs) {
       if (!input.sequence) {

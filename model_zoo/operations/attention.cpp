@@ -439,7 +439,8 @@ std::shared_ptr<const Operation> read_attention(const Attributes& attributes) {
     attributes.fail("buckets", "fused attention does not support trained biases", "leave 'fused' out");
   }
   if (!settings.tied.empty() && settings.buckets == 0) {
-    attributes.fail("tied", "this attention has no relative position biases to share", "give their number: 'buckets: 32'");
+    attributes.fail("tied", "this attention has no relative position biases to share",
+                    "set the number of buckets: 'buckets: 32'");
   }
   return std::make_shared<Attention>(settings);
 }

@@ -14,7 +14,7 @@ class Combine final : public Operation {
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     if (inputs.size() != 2) {
       throw Error(fmt::format("combine takes the output of experts and the router's weights, not {} inputs", inputs.size()),
-                  "give them: 'from: [experts, router]'");
+                  "name both: 'from: [experts, router]'");
     }
     TensorShape output = inputs.front();
     if (!output.sequence || !inputs[1].sequence)

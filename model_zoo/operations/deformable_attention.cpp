@@ -12,7 +12,7 @@ namespace {
 class DeformableAttention final : public Operation {
  public:
   struct Settings {
-    std::int64_t heads = 1, points = 1;  ///< points: of all images together
+    std::int64_t heads = 1, points = 1;  ///< points per query and head, in all images together
   };
   explicit DeformableAttention(const Settings& settings) : s_(settings) {}
 
@@ -21,7 +21,7 @@ class DeformableAttention final : public Operation {
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     if (inputs.size() != 2) {
       throw Error(fmt::format("deformable_attention takes two inputs, not {}", inputs.size()),
-                  "give values, and offsets with weights: 'from: [values, points]'");
+                  "name values, and offsets with weights: 'from: [values, points]'");
     }
     for (const TensorShape& input : inputs) {
       if (!input.sequence) throw Error(fmt::format("deformable_attention needs sequences, not {}", to_string(input)));
@@ -40,7 +40,7 @@ class DeformableAttention final : public Operation {
     return checked(output);
   }
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
-    const double read = items(output) * real(s_.points);  // a channel of a head at a point
+    const double read = items(output) * real(s_.points);  // values of channels at points
     const double weights = items(inputs[1]) / 3;
     // A point has four multiply-adds of interpolation and one of its weight; the softmax has 5 FLOPs.
     if (pass == Pass::forward) {
@@ -48,8 +48,8 @@ class DeformableAttention final : public Operation {
               .activation_items = 4 * read + items(inputs[1]) + 2 * weights + items(output),
               .kind = KernelKind::lookup};
     }
-    // Values are read again. Each of the four positions gets a gradient, which is added to the gradients of other points,
-    // and each point gradients of two offsets and a weight.
+    // Values are read again. Each of the four positions gets a gradient, which is added to the gradients of other points.
+    // Each point has gradients of two offsets and a weight.
     if (pass == Pass::backward_data) {
       return {.flops = 26 * read + 5 * weights,
               .activation_items = 4 * read + 8 * read + items(inputs[0]) + 2 * items(inputs[1]) + items(output),

@@ -6,8 +6,8 @@
 namespace ddl {
 namespace {
 
-/// The gradient of a table: of all rows, or of the rows of the tokens. `pooled`: a sparse gradient, and one kernel looks up
-/// the rows of a sample's tokens and sums them.
+/// The form of a table's gradient: all rows, or only the rows of the tokens. `pooled`: the gradient is sparse, and one
+/// kernel looks up the rows of a sample's tokens and sums them.
 enum class TableGradient { dense, sparse, pooled };
 
 /// Looks up a row of a table for each token.
@@ -27,7 +27,7 @@ class Embedding final : public Operation {
     TensorShape output = only_input(inputs, type());
     if (!output.sequence || output.channels != 1) {
       throw Error(fmt::format("embedding needs tokens, not {}", to_string(output)),
-                  "its input must be the model's, with 'input: {tokens: N}'");
+                  "an embedding reads the input of the model, with 'input: {tokens: N}'");
     }
     static_cast<void>(item_count("the table", {vocabulary_, features_}));
     if (is_pooled()) output = TensorShape{};

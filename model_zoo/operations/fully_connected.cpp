@@ -209,8 +209,8 @@ class FullyConnected final : public Operation {
     return of_adapters;
   }
 
-  /// Returns the product of all positions with an adapter's matrix in one pass: forward, or the
-  /// gradient of the matrix's input, with n and k channels; or the gradient of the k×n weights.
+  /// Returns the product of all positions with a matrix of k×n weights. The pass is forward, the gradient of the input, or
+  /// the gradient of the weights.
   [[nodiscard]] Work product(double positions, double n, double k, Pass pass) const {
     const double own = positions / real(experts_);
     Work work{.flops = 2 * positions * n * k,

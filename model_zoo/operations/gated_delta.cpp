@@ -183,7 +183,7 @@ class GatedDelta final : public Operation {
     double inverse;      ///< FLOPs of inverting the triangular matrices
     double inside_keys;  ///< FLOPs of products of a triangular matrix with the keys
     double inside;       ///< FLOPs of products of a triangular matrix with the values
-    double through;      ///< FLOPs of keys times values, which make states; equals states times keys or queries
+    double through;      ///< FLOPs of keys times values, whose results are states; equals states times keys or queries
   };
   [[nodiscard]] Sizes sizes(const TensorShape& output) const {
     const double tokens = real(output.extent[0]);

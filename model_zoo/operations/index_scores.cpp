@@ -30,7 +30,7 @@ class IndexScores final : public Operation {
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     if (inputs.size() != 3) {
       throw Error(fmt::format("index_scores takes three inputs, not {}", inputs.size()),
-                  "give queries, keys and weights: 'from: [queries, keys, weights]'");
+                  "name queries, keys and weights: 'from: [queries, keys, weights]'");
     }
     for (const TensorShape& input : inputs) {
       if (!input.sequence || input.extent[0] != inputs[0].extent[0]) {

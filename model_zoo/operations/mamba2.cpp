@@ -177,7 +177,7 @@ class Mamba2 final : public Operation {
     double convolution;     ///< FLOPs of the convolution
     double products_flops;  ///< FLOPs of C·Bᵀ
     double inside;          ///< FLOPs of C·Bᵀ times the values; half of C·Bᵀ is masked
-    double through;         ///< FLOPs of values times B, which make states; equals the FLOPs of C times states
+    double through;         ///< FLOPs of values times B, whose results are states; equals the FLOPs of C times states
   };
   [[nodiscard]] Sizes sizes(const TensorShape& output) const {
     const double tokens = real(output.extent[0]);

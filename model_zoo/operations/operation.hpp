@@ -104,7 +104,7 @@ struct Work {
 /// batch norm), so its output stays sharded by channels.
 struct Divisible {
   bool matrix = false;       ///< whether the operation has filters (output channels) and input channels that can be split
-  bool channelwise = false;  ///< whether a slice of the channels is independent of the others
+  bool channelwise = false;  ///< whether a slice of the channels is independent of other channels
   bool spatial = false;      ///< whether a tile of positions can be computed, given its halo
   bool tokens = false;       ///< whether some tokens of a sequence can be computed without the other tokens
   /// The number of sums over all positions of a channel. The tiles of a sample must add up these

@@ -11,11 +11,11 @@ namespace {
 
 constexpr std::array<std::string_view, 2> score_names{"softmax", "sigmoid"};
 
-/// Selects the experts of a token. A matrix computes a score for each expert, the softmax of the scores weighs the experts,
-/// and the best `active` experts are taken [Jiang24, section 2.1]. In place of the softmax, there may be a sigmoid. An
-/// untrained correction of each expert's score then balances the load of the experts, before the best experts are taken
-/// [DeepSeek-AI, "DeepSeek-V3 technical report", arXiv 2412.19437, equations 12 to 16]. Every rank routes all of its tokens,
-/// because the matrix is small, and the choice needs all scores.
+/// Selects the experts of a token. A matrix computes a score for each expert, the softmax of the scores gives the weights of
+/// the experts, and the best `active` experts are selected [Jiang24, section 2.1]. In place of the softmax, there may be a
+/// sigmoid. An untrained correction of each expert's score then balances the load of the experts, before the best experts
+/// are selected [DeepSeek-AI, "DeepSeek-V3 technical report", arXiv 2412.19437, equations 12 to 16]. Every rank routes all
+/// of its tokens, because the matrix is small, and the choice needs all scores.
 class Router final : public Operation {
  public:
   struct Settings {

@@ -27,7 +27,8 @@ class Shift final : public Operation {
   Work work(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
     const double values = items(inputs.back());
     if (pass == Pass::forward) return {.flops = items(output), .activation_items = 2 * items(output) + values};
-    // The tensor's gradient is the output's gradient. The values' gradient is its sum over positions.
+    // The tensor's gradient is the output's gradient. The gradient of the values is the sum of the output's gradient over
+    // positions.
     if (pass == Pass::backward_data) return {.flops = items(output), .activation_items = items(output) + values};
     return {};
   }

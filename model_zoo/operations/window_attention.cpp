@@ -9,14 +9,12 @@
 namespace ddl {
 namespace {
 
-/// What the scores of a window learn of relative positions.
-/// table: a trained bias for each head and relative position [Liu et al., "Swin transformer", ICCV 2021].
-/// perceptron: the biases are outputs of a perceptron that reads relative positions, and scores are cosines times a trained
-/// factor of each head [Liu et al., "Swin transformer V2", CVPR 2022].
-/// axes: products of each query with a trained vector for each relative position along each axis, the same for all heads
-/// [Li et al., "MViTv2", CVPR 2022; Kirillov et al., "Segment anything", ICCV 2023].
-/// pairs: another layer makes a bias for each head and pair of positions, the same for all windows [Jumper et al.,
-/// "AlphaFold", Nature 596 (2021), supplement, algorithm 7].
+/// How the scores of a window depend on relative positions. table: a trained bias for each head and relative position [Liu
+/// et al., "Swin transformer", ICCV 2021]. perceptron: the biases are outputs of a perceptron that reads relative positions,
+/// and scores are cosines times a trained factor of each head [Liu et al., "Swin transformer V2", CVPR 2022]. axes: products
+/// of each query with a trained vector for each relative position along each axis, the same for all heads [Li et al.,
+/// "MViTv2", CVPR 2022; Kirillov et al., "Segment anything", ICCV 2023]. pairs: another layer makes a bias for each head and
+/// pair of positions, the same for all windows [Jumper et al., "AlphaFold", Nature 596 (2021), supplement, algorithm 7].
 enum class Positions { table, perceptron, axes, pairs, none };
 constexpr EnumNames<Positions> position_names{"table", "perceptron", "axes", "pairs", "none"};
 /// Hidden features of the perceptron of Swin V2.
@@ -72,7 +70,7 @@ class WindowAttention final : public Operation {
     switch (settings_.positions) {
       case Positions::table:
         return heads * relative_positions();
-      case Positions::perceptron:  // two layers of (y, x) → 512 with biases → heads without, and the factor of each head
+      case Positions::perceptron:  // (y, x) → 512 with biases, 512 → heads without biases, and a factor of each head
         return (window_.rank + 1) * perceptron_features + heads * (perceptron_features + 1);
       case Positions::axes:
         return axis_positions() * head_size_;
@@ -182,8 +180,9 @@ class WindowAttention final : public Operation {
     const double scores = score_items(output);
     Kept kept{.input = true, .extra_items = scores, .softmax_items = scores};
     if (settings_.positions == Positions::perceptron) {
-      // Unit queries and keys, and values, are copies; lengths and their bounds are statistics. A trained factor multiplies
-      // the cosines. The factor, the perceptron's hidden features, and the sigmoids of its biases belong to no sample.
+      // Copies of normalized queries and keys, and of values, are kept. Lengths and their bounds are statistics. A trained
+      // factor multiplies the cosines. The factor, the perceptron's hidden features, and the sigmoids of its biases belong
+      // to no sample.
       const double heads = real(heads_);
       kept.extra_items += scores + items(inputs.front());
       kept.statistics = 2 * 2 * heads * real(padded_positions(output));
@@ -216,7 +215,7 @@ class WindowAttention final : public Operation {
     if (settings_.positions == Positions::none) return 0;
     return settings_.positions == Positions::axes ? real(window_.rank) : 1;
   }
-  /// Returns the gradients of scores that biases of pairs sum over windows.
+  /// Returns the elements of the scores' gradient that biases of pairs sum over windows.
   [[nodiscard]] double summed(const TensorShape& output) const {
     return settings_.positions == Positions::pairs ? score_items(output) : 0;
   }

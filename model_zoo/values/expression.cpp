@@ -154,7 +154,7 @@ class Evaluator {
     if (name.empty()) fail("'$' without a name", "write $name for the value of the parameter 'name'");
     if (name == channels_parameter) {
       if (checking_) return {};
-      if (!channels_) fail("'$channels' has no meaning here", "it is the channels of the tensor that a layer reads");
+      if (!channels_) fail("'$channels' has no meaning here", "$channels is the number of channels of a layer's input");
       return value_of(*channels_);
     }
     const Value* const value = parameters_.find(name);

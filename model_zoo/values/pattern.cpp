@@ -11,7 +11,7 @@
 namespace ddl {
 namespace {
 
-/// `shortest_pattern` tries no longer groups, and no more letters before a group.
+/// The longest group, and the most letters before a group, that `shortest_pattern` tries.
 constexpr std::size_t longest_group = 24, most_before = 64;
 
 void append(std::string& letters, std::string_view more, std::size_t times) {

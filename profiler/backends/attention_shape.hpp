@@ -21,8 +21,8 @@ struct AttentionShape {
 
   [[nodiscard]] std::int64_t width() const { return heads * size; }
   [[nodiscard]] std::int64_t kv_width() const { return kv_heads * size; }
-  /// Channels per token: query_row() of the tensor with the queries, key_row() of the tensor with the keys and values. If
-  /// one tensor has all three, keys and values follow the queries, at key_offset().
+  /// query_row() and key_row(): the channels per token of the tensor with the queries, and of the tensor with the keys and
+  /// values. If one tensor has all three, the keys begin at channel key_offset(), after the queries.
   [[nodiscard]] std::int64_t query_row() const { return crossed ? width() : width() + 2 * kv_width(); }
   [[nodiscard]] std::int64_t key_row() const { return crossed ? 2 * kv_width() : query_row(); }
   [[nodiscard]] std::int64_t key_offset() const { return crossed ? 0 : width(); }

@@ -13,8 +13,8 @@
 
 namespace ddl {
 
-/// The user's information about times that were measured elsewhere. Values that the user does not
-/// give are taken from the file. If the file lacks them, an Error is thrown.
+/// The user's information about times that were measured elsewhere. Values that the user does not set come from the file. If
+/// the file lacks them, an Error is thrown.
 struct ProfileImportOptions {
   std::optional<std::int64_t> samples{};  ///< samples of a step, or of one of its micro-batches
   std::optional<Precision> precision{};

@@ -118,8 +118,8 @@ class Matcher {
 
   /// Returns the times of each layer, with one time per step.
   [[nodiscard]] std::vector<ImportedLayer> layer_times() const;
-  /// The share of convolutions and products in which model and first step agree: each occurs as often in the step, times the
-  /// number of rounds, as in the model. 1 if neither has any.
+  /// The share of convolutions and products that the model and the first step have in common. The calls in the step are
+  /// divided by the number of rounds. 1 if neither has any.
   [[nodiscard]] double likeness() const { return likeness_; }
   void report(ProfileImport& into) const;
 
@@ -270,7 +270,7 @@ void Matcher::compare(const std::vector<Claim>& claims, double rounds) {
   std::map<std::string, double> layers;
   double in_model = 0;
   for (const Layer& layer : model_.layers) {
-    // A layer may run as one of several operators: the one in the trace counts.
+    // A layer may run as one of several operators: the operator in the trace is used.
     std::vector<std::string> signatures = layer_signatures(layer, samples_);
     std::erase_if(signatures, [&](const std::string& each) { return !is_compared(each); });
     if (signatures.empty()) continue;
@@ -648,8 +648,8 @@ Optimizer optimizer_of(const TraceSteps& steps) {
   return Optimizer::sgd;
 }
 
-/// A warning if the trace has other convolutions and products than the model, with the one of the `others` that has the
-/// same; empty otherwise.
+/// Returns a warning if the convolutions and products of the trace are not those of the model; empty otherwise. The warning
+/// names the model among `others` that fits.
 std::string other_model_warning(const Model& model, const TraceSteps& steps, double likeness,
                                 const std::vector<std::string>& others) {
   constexpr double like_enough = 0.9;

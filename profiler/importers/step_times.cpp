@@ -24,7 +24,7 @@ class StepTimes {
 
   [[nodiscard]] const Json& at(std::string_view key) const {
     const auto found = source_.root().find(key);
-    if (found == source_.root().end()) fail("", fmt::format("it has no '{}'", key));
+    if (found == source_.root().end()) fail("", fmt::format("the file has no '{}'", key));
     return *found;
   }
   [[nodiscard]] std::string text(std::string_view key) const {

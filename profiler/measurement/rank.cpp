@@ -31,7 +31,9 @@ constexpr std::array<Launcher, 4> launchers{{
 }};
 
 [[noreturn]] void fail(const std::string& message) {
-  throw Error(message, "a launcher such as torchrun, mpirun or srun sets it; unset it if the program runs alone");
+  throw Error(
+      message,
+      "a launcher such as torchrun, mpirun or srun sets this variable; unset the variable if the program runs alone");
 }
 
 int number_of(const char* name, const char* text, int least, int end) {
@@ -83,7 +85,7 @@ LaunchedRank this_rank(const Environment& environment) {
   const auto launched = [&](const Launcher& launcher) {
     return environment(launcher.rank) != nullptr && environment(launcher.ranks) != nullptr;
   };
-  // Processes of torchrun use the variables of torchrun, whatever launched torchrun itself.
+  // Processes of torchrun use the variables of torchrun, even if another launcher started torchrun.
   if (environment("TORCHELASTIC_RUN_ID") != nullptr && launched(launchers[torchrun])) {
     return rank_by(launchers[torchrun], environment);
   }
@@ -105,9 +107,10 @@ int device_of(const LaunchedRank& rank, int devices, bool one_device) {
   if (rank.ranks == 1 || one_device) return 0;
   if (rank.own_device && devices == 1) return 0;
   if (!rank.local) {
-    throw Error(fmt::format("{} does not give the local rank of rank {}", rank.launcher, rank.rank),
-                "start it by torchrun, Open MPI's mpirun, mpiexec of MPICH or srun; or set LOCAL_RANK in addition to RANK "
-                "and WORLD_SIZE");
+    throw Error(
+        fmt::format("{} does not set the local rank of rank {}", rank.launcher, rank.rank),
+        "start the program by torchrun, Open MPI's mpirun, mpiexec of MPICH or srun; or set LOCAL_RANK in addition to RANK "
+        "and WORLD_SIZE");
   }
   if (*rank.local >= devices) {
     throw Error(fmt::format("rank {} has local rank {}, but its node has {} device{}", rank.rank, *rank.local, devices,

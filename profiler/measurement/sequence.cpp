@@ -251,7 +251,7 @@ struct Sequence::Builder {
     return true;
   }
 
-  /// Gives a view the tensor of its only input. A view has no tensor of its own.
+  /// Assigns the tensor of a view's only input to the view. A view has no tensor of its own.
   void pass_on(std::vector<DeviceBuffer*>& tensors, std::size_t from, std::size_t to) const {
     if (tensors[to] == nullptr && model.layers[to].output_shape.items() == model.layers[from].output_shape.items()) {
       tensors[to] = tensors[from];

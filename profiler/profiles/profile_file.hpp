@@ -58,8 +58,8 @@ void move_layout(ProfileHead& head);
 /// by its slowdown. Full speed is the fastest tenth of readings.
 [[nodiscard]] Profile at_full_speed(Profile profile);
 
-/// Prints the head of a profile, with the names of the columns. A profile is text: a YAML head, a
-/// line `---`, and a CSV table with one row per problem, which grows as problems are measured.
+/// Prints the header of a profile, with the names of the columns. A profile is text: a YAML header, a line `---`, and a CSV
+/// table with one row per problem, which grows as problems are measured.
 [[nodiscard]] std::string print_profile_head(const ProfileHead& head);
 /// Prints one line of the table, including its line break.
 [[nodiscard]] std::string print_profile_row(const ProfileHead& head, const ProfileRow& row);

@@ -32,7 +32,7 @@ struct Part {
   [[nodiscard]] const ProfileHead& head() const { return profile.head; }
   [[nodiscard]] const ProfileShard& shard() const { return *profile.head.shard; }
   [[nodiscard]] std::string name() const { return fmt::format("shard {}/{}", shard().index, shard().count); }
-  /// An error that points to a key of the head, or to the start if the head does not have the key.
+  /// An error that points to a key of the header, or to the start of the file if the header does not have the key.
   [[nodiscard]] Error error(std::string_view key, const std::string& message, const std::string& hint) const {
     std::size_t at = text.find(fmt::format("\n{}:", key));
     if (at == std::string::npos) at = text.find(fmt::format("\n  \"{}\":", key));
@@ -51,7 +51,7 @@ Part load_part(const std::string& path) {
   return part;
 }
 
-/// Throws Error if two heads belong to different measurements.
+/// Throws Error if two headers belong to different measurements.
 void require_same_question(const Part& part, const Part& first) {
   const auto same = [&](std::string_view key, std::string_view what, const std::string& value, const std::string& expected) {
     if (value == expected) return;
@@ -73,7 +73,7 @@ void require_same_question(const Part& part, const Part& first) {
     if (!is_passing(key)) same(key, key, value, expected[key]);
   }
   if (part.shard().plan != first.shard().plan || part.shard().count != first.shard().count) {
-    throw part.error("shard", fmt::format("{} and {} are shards of different lists of problems", part.path, first.path),
+    throw part.error("shard", fmt::format("{} and {} are shards of different lists of kernels", part.path, first.path),
                      fmt::format("use the same options except --shard: {} was measured by '{}', {} by '{}'", part.path,
                                  part.head().command, first.path, first.head().command));
   }
@@ -128,7 +128,7 @@ MergedProfile merge_profiles(const std::vector<std::string>& paths, bool partial
     const auto same = std::find_if(parts.begin(), parts.end(),
                                    [&](const Part& other) { return other.shard().index == part.shard().index; });
     if (same != parts.end()) {
-      throw part.error("shard", fmt::format("{} was already given in {}", part.name(), same->path), "give each shard once");
+      throw part.error("shard", fmt::format("{} was already given in {}", part.name(), same->path), "pass each shard once");
     }
     parts.push_back(std::move(part));
   }
@@ -167,7 +167,7 @@ MergedProfile merge_profiles(const std::vector<std::string>& paths, bool partial
     const bool one = merged.missing_shards.size() == 1;
     throw Error(fmt::format("{} {} of {} {} missing", one ? "shard" : "shards", list_of(merged.missing_shards), count,
                             one ? "is" : "are"),
-                fmt::format("measure it like {}, with --shard {}/{}, or merge the available shards with --partial",
+                fmt::format("measure the shard like {}, with --shard {}/{}, or merge the available shards with --partial",
                             parts.front().path, merged.missing_shards.front(), count));
   }
   merged.profile.head = merged_head(parts);

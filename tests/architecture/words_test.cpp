@@ -46,7 +46,7 @@ void add_words(const fs::path& path, const std::string& prose, std::vector<std::
       R"(\b(whoever|nobody|somebody|dealt|deals? out|rests? on|told (?:from|apart)|computed again|held back|nothing where|)"
       R"(in the mean|(?:models?|networks?) of images|pairs of answers|(?:keys|arguments) of the file count|)"
       R"(separated by blanks|blanks|between commas|(?:query|token) sees|beside|taught|stretch(?:es)?|)"
-      R"(goes on|looks? whether|stands? in|)"
+      R"(goes on|looks? whether|stands? in|open (?:sizes?|batch|dimensions?)|)"
       R"(neighbouring|colours?|centred?|behaviour|recognised?|labelled|licences?)\b)",
       std::regex::icase);
   for (auto each = std::sregex_iterator(prose.begin(), prose.end(), word); each != std::sregex_iterator(); ++each) {
@@ -63,6 +63,24 @@ void add_comments_without_noun(const fs::path& path, const std::string& text, st
   for (auto each = std::sregex_iterator(text.begin(), text.end(), comment); each != std::sregex_iterator(); ++each) {
     const auto line = 1 + std::count(text.begin(), text.begin() + each->position(), '\n');
     found.push_back(fs::relative(path, checkout).generic_string() + ":" + std::to_string(line));
+  }
+}
+
+/// Adds `file:line: literal` for each string literal of C++ code that begins with a pronoun. Reasons and hints are printed
+/// alone, so that the pronoun has no noun nearby. Literals that continue another literal may begin with any word.
+void add_pronouns(const fs::path& path, const std::string& text, std::vector<std::string>& found) {
+  static const std::regex begin(R"re("(its?|they|their|them) [^"]{0,30})re");
+  for (auto each = std::sregex_iterator(text.begin(), text.end(), begin); each != std::sregex_iterator(); ++each) {
+    const auto at = static_cast<std::size_t>(each->position());
+    const std::size_t last = at == 0 ? std::string::npos : text.find_last_not_of(" \n", at - 1);
+    const std::string before = text.substr(text.rfind('\n', at) + 1, at - text.rfind('\n', at) - 1);
+    const bool is_inside = std::ranges::count(before, '"') % 2 == 1 || before.find("//") != std::string::npos;
+    if (is_inside || (last != std::string::npos && text[last] == '"')) continue;
+    // The subject that a reason is printed with, and headings below the thing that they belong to.
+    const std::string literal = each->str().substr(1);
+    if (literal == "it " || literal == "its plan: " || literal == "its step") continue;
+    const auto line = 1 + std::count(text.begin(), text.begin() + each->position(), '\n');
+    found.push_back(fs::relative(path, checkout).generic_string() + ":" + std::to_string(line) + ": " + literal);
   }
 }
 
@@ -133,6 +151,18 @@ TEST_CASE("comments after declarations begin with the noun of the value") {
       if (extension == ".cpp" || extension == ".hpp")
         add_comments_without_noun(entry.path(), content_of(entry.path()), found);
     }
+  }
+  INFO(words_in(found));
+  CHECK(found.empty());
+}
+
+TEST_CASE("no string begins with a pronoun") {
+  std::vector<std::string> found;
+  add_pronouns(checkout / "a.cpp", "f(\"its rate is 2\");\ng(\"the rate of \"\n  \"its layer\");\n// \"it is\"\n", found);
+  CHECK(words_in(found) == "a.cpp:1: its rate is 2\n");
+  found.clear();
+  for (const std::string& file : source_files()) {
+    if (!file.starts_with("tests/")) add_pronouns(checkout / file, content_of(checkout / file), found);
   }
   INFO(words_in(found));
   CHECK(found.empty());

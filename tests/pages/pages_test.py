@@ -181,7 +181,7 @@ class Reports(unittest.TestCase):
 
     def test_pages_say_how_to_reproduce_them(self):
         for name, page in self.each_page():
-            self.assertIn("How to reproduce it", page.texts["h2"])
+            self.assertIn("How to reproduce this answer", page.texts["h2"])
             self.assertIn("ddl-oracle " + reports.COMMANDS[name][0], page.texts["pre"])
         self.assertIn("'<img src=x onerror=alert(1)>'\\''\"&|`_x_.yaml'", self.pages["checked"].texts["pre"])
 
@@ -288,7 +288,7 @@ class Reports(unittest.TestCase):
                             break
                         self.assertEqual(cells(row), cells(line), row)
         self.assertGreater(tables, 15)
-        text = reports.report(PROGRAM, self.folder, "checked", "markdown").split("## How to reproduce it")[0]
+        text = reports.report(PROGRAM, self.folder, "checked", "markdown").split("## How to reproduce this answer")[0]
         self.assertNotRegex(text, r"(?<!\\)<img")
 
 

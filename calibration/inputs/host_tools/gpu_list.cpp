@@ -12,7 +12,7 @@
 namespace ddl {
 namespace {
 
-/// Upper limit of the memory of a device, 1 TiB, assumed. A larger number in an output is no memory.
+/// Upper limit of the memory of a device, 1 TiB, assumed. A larger number in an output is not a memory size.
 constexpr std::int64_t most_mebibytes = 1 << 20;
 
 /// MiB after the '/' of `437MiB /  81920MiB`, or of amd-smi's `283/196592 MB`.

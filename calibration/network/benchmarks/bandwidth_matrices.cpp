@@ -106,7 +106,7 @@ std::vector<ExchangeSeries> read_nvbandwidth(const BenchmarkText& text, const As
     if (is_one_way && has_text(lines[i], "bandwidth (GB/s)")) add_matrix(text, i + 1, usual_size, series);
   }
   if (!series.rows.empty())
-    warnings.emplace_back("does not print the size of its copies: nvbandwidth's default of 512 MiB is used");
+    warnings.emplace_back("the size of the copies is missing: nvbandwidth's default of 512 MiB is used");
   return one_series(std::move(series), text);
 }
 

@@ -131,9 +131,9 @@ std::vector<ExchangeSeries> load_exchanges(const std::string& path, const AskedF
   std::string text = read_file(path, max_trace_bytes);
   if (is_gzip(text)) text = gunzip(text, max_trace_bytes, path);
   if (text.size() > max_exchange_file_bytes && !is_trace(text)) {
-    throw Error(fmt::format("cannot read {}: it is longer than {:.4g} MiB", quote(path),
+    throw Error(fmt::format("cannot read {}: the file is longer than {:.4g} MiB", quote(path),
                             static_cast<double>(max_exchange_file_bytes) / 0x1p20),
-                "only a trace of torch.profiler may be longer; give a part of it");
+                "only a trace of torch.profiler may be longer; use a part of the output");
   }
   return parse_exchanges(std::move(text), path, named, warnings);
 }

@@ -115,7 +115,8 @@ double BenchmarkText::number(const BenchmarkWord& word, std::string_view what) c
 
 void BenchmarkText::refuse_cut_row(const BenchmarkLine& line, const BenchmarkLine& before) const {
   if (line.ended || line.text.size() >= before.text.size()) return;
-  throw error(line.offset + line.text.size(), "the file ends inside this row", "it was truncated: use the whole output");
+  throw error(line.offset + line.text.size(), "the file ends inside this row",
+              "the file was truncated: use the whole output");
 }
 
 void BenchmarkText::refuse_other_cells(const BenchmarkLine& line, std::size_t cells, std::size_t columns) const {

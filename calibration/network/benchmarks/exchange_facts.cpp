@@ -34,11 +34,10 @@ template <class T, class Text>
 std::optional<T> chosen(const std::optional<T>& stated, const std::optional<T>& of_file, const std::optional<T>& otherwise,
                         const PlacedError& error, std::vector<std::string>& warnings, Text&& text) {
   if (stated && of_file && *stated != *of_file) {
-    throw error(fmt::format("the file has {}, but the command has {}", text(*stated), text(*of_file)),
-                "give one of the two");
+    throw error(fmt::format("the file has {}, but the command has {}", text(*stated), text(*of_file)), "use one of the two");
   }
   if (stated && otherwise && *stated != *otherwise) {
-    warnings.push_back(fmt::format("has {}, which is used instead of {}", text(*stated), text(*otherwise)));
+    warnings.push_back(fmt::format("the file has {}, used instead of {}", text(*stated), text(*otherwise)));
   }
   if (stated) return stated;
   return of_file ? of_file : otherwise;
@@ -53,9 +52,11 @@ void add_launched(const ExchangeFacts& command, ExchangeFacts& facts, std::vecto
   const bool adds_nodes = !facts.nodes && command.nodes && on_all_ranks && *command.nodes <= ranks;
   if (adds_ranks) facts.ranks = command.ranks;
   if (adds_nodes) facts.nodes = command.nodes;
-  if (adds_ranks) warnings.push_back(fmt::format("does not state its ranks: {} follow from its command line", ranks));
+  if (adds_ranks)
+    warnings.push_back(fmt::format("the number of ranks is missing: {} follow from the benchmark's command line", ranks));
   if (adds_nodes)
-    warnings.push_back(fmt::format("does not state its nodes: {} follow from its command line", *command.nodes));
+    warnings.push_back(
+        fmt::format("the number of nodes is missing: {} follow from the benchmark's command line", *command.nodes));
 }
 
 /// The operation in the name of a file or folder, if it contains exactly one.
@@ -167,22 +168,22 @@ ExchangeFacts settle(const ExchangeFacts& stated, const AskedFacts& asked, const
   facts.level = chosen(by_nodes, file.level, otherwise.level, error, warnings, name_of);
   if (!facts.operation && asked.by_name) {
     facts.operation = asked.by_name;
-    warnings.push_back(fmt::format("does not state its operation: {} is taken from its name", to_string(*facts.operation)));
+    warnings.push_back(
+        fmt::format("the operation is missing: {} is taken from the file's name", to_string(*facts.operation)));
   }
   if (!facts.operation) {
-    throw error("the timed operation is not stated",
-                "give it with --operation, or after the file name: FILE,operation=allreduce");
+    throw error("the measured operation is missing",
+                "set the operation with --operation, or after the file name: FILE,operation=allreduce");
   }
-  if (facts.ranks == 1) throw error("a single rank does not communicate", "give the output of two ranks or more");
+  if (facts.ranks == 1) throw error("a single rank does not communicate", "use the output of two ranks or more");
   if (facts.ranks && facts.nodes && *facts.nodes > *facts.ranks) {
     throw error(fmt::format("{} nodes exceed the {} ranks", *facts.nodes, *facts.ranks),
                 "ranks are processes, or GPUs, of all nodes together");
   }
-  if (!facts.ranks) warnings.emplace_back("the number of ranks is not stated; give ranks=");
+  if (!facts.ranks) warnings.emplace_back("the number of ranks is missing; add ranks=");
   if (!facts.level)
     warnings.emplace_back(
-        "the file does not state whether the ranks share a node, so the level is null; give nodes= or "
-        "level=");
+        "the file does not show whether the ranks share a node, so the level is null; add nodes= or level=");
   return facts;
 }
 

@@ -66,7 +66,7 @@ std::optional<GpcnetCongestion> load_gpcnet_congestion(const std::string& path) 
   }
   if (!(alone.mean > 0 && loaded.mean > 0 && loaded.worst > 0)) {
     throw text.error(title, "this output lacks bandwidths of the idle and the loaded network",
-                     "the run was aborted: use a whole output");
+                     "the run was aborted: use a complete output");
   }
   constexpr double most = 1e6, deviations_of_99_percent = 2.326;
   found.median = std::clamp(alone.mean / loaded.mean, 1.0, most);

@@ -43,7 +43,7 @@ void set_command(NcclRun& run, const LaunchedPrograms& commands, const std::opti
   if (found.size() > 1 && asked) std::erase_if(found, [&](const auto& each) { return each.first != *asked; });
   if (found.size() > 1) {
     throw error("several programs of HCCL test are started before this table",
-                "give its operation with --operation, or after the file name: FILE,operation=allreduce");
+                "set the operation with --operation, or after the file name: FILE,operation=allreduce");
   }
   if (found.empty()) return;
   run.operation = found.front().first;

@@ -129,7 +129,7 @@ class ImbReader {
     const PlacedError error = errors_at(text_, title_->offset);
     const ExchangeFacts facts = settle(stated, asked_, error, warnings_);
     if (benchmark_->of_part && !facts.ranks)
-      throw error("sizes are per rank here, but the number of ranks is not stated", "give it with --ranks");
+      throw error("sizes are per rank here, but the number of ranks is missing", "set the number with --ranks");
     current_ = series_with(facts, tool_.empty() ? "Intel MPI Benchmarks" : tool_, text_.origin());
     current_.pattern = benchmark_->pattern;
     current_.window = rate_ ? imb_window : 1;

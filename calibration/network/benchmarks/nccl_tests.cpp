@@ -100,8 +100,8 @@ ExchangeFacts listed_facts(const NcclRun& run, const PlacedError& error, std::ve
   const auto lines = static_cast<std::int64_t>(numbers.size());
   const std::int64_t ranks = lines * run.ranks_per_line;
   if (*numbers.begin() != 0 || *numbers.rbegin() != ranks - run.ranks_per_line || ranks > most_exchange_ranks) {
-    warnings.push_back(
-        fmt::format("lists {} ranks, but not all ranks from 0 to {}, so the list is ignored", lines, *numbers.rbegin()));
+    warnings.push_back(fmt::format("the file lists {} ranks, but not all ranks from 0 to {}, so the list is ignored", lines,
+                                   *numbers.rbegin()));
     return facts;
   }
   facts.ranks = static_cast<int>(ranks);
@@ -114,7 +114,8 @@ ExchangeFacts listed_facts(const NcclRun& run, const PlacedError& error, std::ve
 void check_ranks(const NcclRun& run, Collective operation, ExchangeFacts& stated, bool asked,
                  std::vector<std::string>& warnings) {
   const auto short_list = [&](const std::string& of) {
-    warnings.push_back(fmt::format("lists only {} of {} ranks, so the number of nodes is unknown", *stated.ranks, of));
+    warnings.push_back(
+        fmt::format("the file lists only {} of {} ranks, so the number of nodes is unknown", *stated.ranks, of));
     stated.ranks.reset();
     stated.nodes.reset();
   };
@@ -135,10 +136,11 @@ void check_ranks(const NcclRun& run, Collective operation, ExchangeFacts& stated
     }
     if (!stated.ranks && !asked && range.least > 2 && last > 2 && range.holds(last)) {
       stated.ranks = last;
-      warnings.push_back(fmt::format("lists ranks up to {}, and its two bandwidths match {} ranks", last - 1, last));
+      warnings.push_back(
+          fmt::format("the file lists ranks up to {}, but the two bandwidths match {} ranks", last - 1, last));
     } else if (!stated.ranks && !asked && range.only()) {
       stated.ranks = range.only();
-      warnings.push_back(fmt::format("lists no ranks; its two bandwidths match {} ranks", *stated.ranks));
+      warnings.push_back(fmt::format("the file lists no ranks; the two bandwidths match {} ranks", *stated.ranks));
     }
   }
   if (stated.ranks == 1 && operation != Collective::allreduce && !has_parts(operation)) short_list("its");
@@ -217,8 +219,8 @@ std::optional<Collective> operation_by_columns(const NcclRun& run) {
 Error unknown_operation(const NcclRun& run, const PlacedError& error) {
   const bool has_parts = ranks_by_parts(run.rows).has_value();
   return error(
-      "the timed operation is not stated",
-      fmt::format("give it with --operation, or after the file name: FILE,operation={}; such columns match {}",
+      "the measured operation is missing",
+      fmt::format("set the operation with --operation, or after the file name: FILE,operation={}; such columns match {}",
                   has_parts ? "allgather" : "allreduce", has_parts ? "allgather and all-to-all" : "several operations"));
 }
 
@@ -321,7 +323,7 @@ ExchangeSeries series_of(const NcclRun& run, const std::string& file, const Aske
   if (!operation) {
     operation = stated.operation = operation_by_columns(run);
     if (operation)
-      warnings.push_back(fmt::format("does not state its operation: its columns match {} only", to_string(*operation)));
+      warnings.push_back(fmt::format("the operation is missing: the columns match {} only", to_string(*operation)));
   }
   if (!operation) throw unknown_operation(run, error);
   refuse_other_sizes(run, *operation, stated.ranks, error);

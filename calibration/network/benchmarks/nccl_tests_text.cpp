@@ -224,12 +224,12 @@ class NcclTextReader {
     if (!has_units_) {
       throw text_.error(header_->offset,
                         "the header line is not followed by a line of units, such as '(B) (elements) ... (us)'",
-                        "it is not the output of nccl-tests: use the original output");
+                        "the file is not the output of nccl-tests: use the original output");
     }
     if (words.size() != columns_.cells) {
       throw text_.error(words.size() < columns_.cells ? line.offset + line.text.size() : words[columns_.cells].offset,
                         fmt::format("this row has {} cells, but the table has {} columns", words.size(), columns_.cells),
-                        "it was truncated or mixed with other output: use the whole output of rank 0");
+                        "the output was truncated or mixed with other output: use the whole output of rank 0");
     }
     if (last_row_ != nullptr) text_.refuse_cut_row(line, *last_row_);
     last_row_ = &line;
@@ -279,7 +279,7 @@ class NcclTextReader {
     refuse_broken_list(run_, error);
     if (!begun_.empty()) {
       throw text_.error(begun_.front().offset, "this row does not continue after NCCL's log",
-                        "it was truncated or mixed with other output: use the whole output of rank 0");
+                        "the output was truncated or mixed with other output: use the whole output of rank 0");
     }
     if (run_.rows.empty()) {
       throw text_.error(header_->offset, "no rows follow this header", "the run was aborted: use a complete output");

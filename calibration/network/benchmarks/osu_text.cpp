@@ -144,13 +144,13 @@ class OsuTextReader {
     const bool is_launched = command != asked_.by_command.end() && command->second.ranks;
     if (has_pairs && !stated.ranks && !asked_.of_file.ranks && !asked_.otherwise.ranks && !is_launched) {
       stated.ranks = 2;
-      warnings_.emplace_back("does not print how many pairs ran: one is assumed; otherwise give ranks=");
+      warnings_.emplace_back("the number of pairs is missing: one pair is assumed; if more ran, add ranks=");
     }
     const PlacedError error = errors_at(text_, line.offset);
     const ExchangeFacts facts = settle(stated, asked_, error, warnings_);
     if (benchmark_->of_part && !facts.ranks) {
-      throw text_.error(line.offset, "sizes are per rank here, but the number of ranks is not stated",
-                        "give it with --ranks, or after the file name: FILE,ranks=4");
+      throw text_.error(line.offset, "sizes are per rank here, but the number of ranks is missing",
+                        "set the number with --ranks, or after the file name: FILE,ranks=4");
     }
     current_ = series_with(facts, fmt::format("OSU micro-benchmarks {}", title.version), text_.origin());
     current_.pattern = benchmark_->pattern;
@@ -161,7 +161,7 @@ class OsuTextReader {
       current_.window = window.value_or(printed.window.value_or(osu_window));
       if (!window && !printed.window)
         warnings_.push_back(
-            fmt::format("does not print the number of messages in flight; OSU's default of {:.0f} is used", osu_window));
+            fmt::format("the number of messages in flight is missing; OSU's default of {:.0f} is used", osu_window));
     }
   }
 
@@ -257,7 +257,7 @@ class OsuTextReader {
     if (words.size() != columns_.size()) {
       throw text_.error(words.size() < columns_.size() ? line.offset + line.text.size() : words[columns_.size()].offset,
                         fmt::format("this row has {} cells, but the table has {} columns", words.size(), columns_.size()),
-                        "it was truncated or mixed with other output: use the whole output");
+                        "the output was truncated or mixed with other output: use the whole output");
     }
     if (last_row_ != nullptr) text_.refuse_cut_row(line, *last_row_);
     last_row_ = &line;

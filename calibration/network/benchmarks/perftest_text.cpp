@@ -78,7 +78,7 @@ class PerftestReader {
     columns_.clear();
     local_.clear();
     if (name_.starts_with("Atomic") || (name_.starts_with("RDMA_Read") && title.is_latency)) {
-      throw text_.error(line.offset, fmt::format("perftest's '{} Test' is not used: it times a round trip", name_),
+      throw text_.error(line.offset, fmt::format("perftest's '{} Test' is not used: the test measures a round trip", name_),
                         "supported: ib_write_bw, ib_read_bw, ib_send_bw, ib_write_lat and ib_send_lat");
     }
     const PlacedError error = errors_at(text_, line.offset);

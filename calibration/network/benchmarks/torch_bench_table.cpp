@@ -170,7 +170,7 @@ class TorchBenchReader {
     if (cells.size() != header_.size()) {
       throw text_.error(line.offset + line.text.size(),
                         fmt::format("this row has {} cells, but the table has {} columns", cells.size(), header_.size()),
-                        "it was truncated or mixed with other output: use the whole output");
+                        "the output was truncated or mixed with other output: use the whole output");
     }
     const auto size = column_named(header_, "payload");
     NcclRow row{.size = size ? bytes(cells[*size]) : payload_.value_or(0), .line = line.number};

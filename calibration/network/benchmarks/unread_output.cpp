@@ -8,7 +8,7 @@
 namespace ddl {
 namespace {
 
-constexpr std::string_view one_size = "it measures one size of message, and α and β need at least three";
+constexpr std::string_view one_size = "the benchmark measures one message size, and α and β need at least three";
 
 /// A tool whose output is recognized by a part of a line, and why it is not used.
 struct UnreadTool {
@@ -19,14 +19,14 @@ constexpr std::array unread_tools{
     UnreadTool{"RocmBandwidthTest", "rocm-bandwidth-test", one_size},
     UnreadTool{"TransferBench v", "TransferBench", one_size},
     UnreadTool{"Network Tests v", "GPCNeT's network_test",
-               "it measures one size of each pattern; network_load_test gives the congestion"},
-    UnreadTool{"iperf", "iperf", "it measures streams of TCP, not messages"},
-    UnreadTool{"sockperf:", "sockperf", "it measures sockets, not messages between ranks"},
-    UnreadTool{"# UCX ", "ucx_perftest", "its form is not known"},
-    UnreadTool{"| overhead (usec)", "ucx_perftest", "its form is not known"},
-    UnreadTool{"bytes   #sent   #ack", "a test of libfabric", "its form is not known"},
-    UnreadTool{"HCCL demo", "hccl_demo", "its form is not known"},
-    UnreadTool{"STREAM version", "STREAM", "it measures the memory of a host, not a network"},
+               "the benchmark measures one message size of each pattern; network_load_test gives the congestion"},
+    UnreadTool{"iperf", "iperf", "the benchmark measures TCP streams, not messages"},
+    UnreadTool{"sockperf:", "sockperf", "the benchmark measures sockets, not messages between ranks"},
+    UnreadTool{"# UCX ", "ucx_perftest", "the format is unknown"},
+    UnreadTool{"| overhead (usec)", "ucx_perftest", "the format is unknown"},
+    UnreadTool{"bytes   #sent   #ack", "a test of libfabric", "the format is unknown"},
+    UnreadTool{"HCCL demo", "hccl_demo", "the format is unknown"},
+    UnreadTool{"STREAM version", "STREAM", "the benchmark measures host memory, not a network"},
 };
 
 /// Whether a line names columns as benchmarks of exchanges do.
@@ -50,7 +50,7 @@ Error unread_output(const BenchmarkText& text) {
     }
   }
   for (const BenchmarkLine& line : text.lines()) {
-    if (names_columns(line.text)) return text.error(line.offset, "no reader knows a table of this form", hint);
+    if (names_columns(line.text)) return text.error(line.offset, "no reader supports this format of a table", hint);
   }
   return text.error(0, "this is not the output of a benchmark that calibrate reads", hint);
 }

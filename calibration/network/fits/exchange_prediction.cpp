@@ -170,7 +170,7 @@ PredictedExchange ExchangePredictor::predict(Collective operation, Bytes message
     const bool is_unused = operation != Collective::point_to_point && !prescribed.empty() &&
                            coefficients_.exchanges.time(operation, message, ranks, nodes).has_value();
     predicted.warning =
-        is_unused ? fmt::format("its measured times are not used, because the coefficients' software exchanges gradients {}",
+        is_unused ? fmt::format("measured times are not used, because the software of the coefficients reduces gradients {}",
                                 prescribed)
                   : fmt::format("{} was not measured among {} rank{} per node", to_string(operation), ranks / nodes,
                                 ranks == nodes ? "" : "s");

@@ -342,7 +342,7 @@ void add_notes(ExchangeFit& fit, std::span<const ExchangeSeries> series) {
                     *fit.min_ranks, to_string(fit.ranges.back().algorithm)));
   }
   if (collective) fit.notes.emplace_back("α includes CPU time per step, in addition to the network");
-  if (!fit.level) fit.notes.emplace_back("level unknown: the file does not state whether the ranks span nodes");
+  if (!fit.level) fit.notes.emplace_back("level unknown: the file does not show whether the ranks span nodes");
   if (fit.series.size() > 1 && fit.rank_counts < fit.series.size()) {
     std::string files;
     for (const std::size_t i : fit.series) files += (files.empty() ? "" : ", ") + series[i].file;
@@ -360,7 +360,7 @@ std::string refusal_of(const ExchangeFit& fit, std::span<const ExchangePoint> po
   hint = "measure at least 6 sizes from 8 B to 64 MiB, each at least twice the previous one";
   if (points.empty()) return "no row with a size and a time";
   if (points.front().count.ranks < 1) {
-    hint = "give the number of ranks after the file name: FILE,ranks=16,nodes=2";
+    hint = "add the number of ranks after the file name: FILE,ranks=16,nodes=2";
     return "the number of ranks is unknown, but is needed to fit the link to a collective's time";
   }
   if (points.front().count.ranks < 2) {

@@ -43,18 +43,18 @@ std::string find_key(const ExchangeSeries& series, CurveKey& key) {
   key.window = series.window;
   key.both_ways = series.pattern == ExchangePattern::both_ways;
   const bool pair = series.operation == Collective::point_to_point;
-  if (!series.ranks && !pair) return "the number of ranks; give ranks=";
+  if (!series.ranks && !pair) return "the number of ranks; add ranks=";
   key.ranks = series.ranks.value_or(2);
   if (series.nodes) {
     key.nodes = *series.nodes;
   } else if (!series.level) {
-    return "the level; give nodes= or level=";
+    return "the level; add nodes= or level=";
   } else if (*series.level == NetworkLevel::node) {
     key.nodes = 1;
   } else if (pair) {
     key.nodes = 2;
   } else {
-    return "the number of nodes; give nodes=";
+    return "the number of nodes; add nodes=";
   }
   return "";
 }
@@ -151,8 +151,8 @@ std::vector<MeasuredCurve> measured_curves(std::span<const ExchangeSeries> serie
     if (missing.empty()) {
       by_key[key].push_back(&one);
     } else {
-      warnings.push_back(fmt::format("{} of {}: not written, since the file does not state {}", to_string(one.operation),
-                                     one.file, missing));
+      warnings.push_back(
+          fmt::format("{} of {}: not written, since the file lacks {}", to_string(one.operation), one.file, missing));
     }
   }
   std::vector<MeasuredCurve> curves;
@@ -163,9 +163,10 @@ std::vector<MeasuredCurve> measured_curves(std::span<const ExchangeSeries> serie
           fmt::format("{} and {} contradict each other: {} among {} ranks on {} node{} differs by a factor of {:.2f}",
                       files_of(sets[0]), files_of(sets[1]), to_string(key.operation), key.ranks, key.nodes,
                       key.nodes == 1 ? "" : "s", factor),
-          fmt::format("they were measured with different software or on different networks: leave one out, or choose one "
-                      "with --prefer {}",
-                      sets[0].front()->file));
+          fmt::format(
+              "the files were measured with different software or on different networks: leave one out, or choose one "
+              "with --prefer {}",
+              sets[0].front()->file));
     }
     Times times;
     std::set<std::string> tools, files;

@@ -69,7 +69,7 @@ std::vector<MeasuredCurve::Point> read_points(const YamlNode& node) {
     }
     points.push_back(point);
   }
-  if (points.empty()) node.fail("no sizes are given", "write for example [[1 MiB, 24.1 us]]");
+  if (points.empty()) node.fail("there are no sizes", "write for example [[1 MiB, 24.1 us]]");
   return points;
 }
 

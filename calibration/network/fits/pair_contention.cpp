@@ -41,7 +41,7 @@ std::string with_pair_contention(const std::string& file, std::span<const Measur
     const bool between = one.level == NetworkLevel::between_nodes;
     if (!between || !one.slowdown || machine.levels.size() < 2) {
       warnings.push_back(fmt::format("{}: the contention of {} pairs is not written: {}", one.file, one.pairs,
-                                     !one.slowdown ? "give the output with one pair, too"
+                                     !one.slowdown ? "use the output with one pair, too"
                                      : !one.level  ? "give nodes="
                                                    : "only contention between nodes is used"));
       continue;

@@ -89,7 +89,7 @@ std::string without_superseded_values(const std::string& file, std::span<const M
   }
   if (removed.empty()) return file;
   warnings.push_back(fmt::format(
-      "dropped, because collectives are measured now, and these values describe the exchanges of other runs: {}{}",
+      "dropped, because collectives are measured now, and these values describe the communication of other runs: {}{}",
       fmt::join(removed, ", "), has_factors ? "; calibrate runs fits such factors to your own runs" : ""));
   return text;
 }

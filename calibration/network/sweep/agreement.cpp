@@ -10,7 +10,7 @@ namespace ddl {
 
 void do_or_agree(Processes& processes, const std::function<void()>& work) {
   std::string problem, hint;
-  const auto failed = [&](const char* what) { problem = *what == '\0' ? "it failed" : what; };
+  const auto failed = [&](const char* what) { problem = *what == '\0' ? "an unknown failure" : what; };
   try {
     work();
   } catch (const Error& error) {

@@ -66,7 +66,8 @@ bool is_by_mpi(const LaunchedRank& rank, const std::string& rendezvous) {
 /// Throws Error if a launcher sets the number of processes, but gives ranks in variables that this program does not read.
 void require_known_launcher(const Environment& environment) {
   constexpr std::string_view hint =
-      "start them by torchrun, srun or mpirun; or set RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT for each";
+      "start the processes by torchrun, srun or mpirun; or set RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT "
+      "for each";
   for (const char* const name : {"MV2_COMM_WORLD_SIZE", "JSM_NAMESPACE_SIZE", "FLUX_JOB_SIZE", "LOCAL_WORLD_SIZE"}) {
     const char* const value = environment(name);
     if (value == nullptr || std::string_view(value) == "1" || std::string_view(value).empty()) continue;
@@ -92,7 +93,7 @@ std::unique_ptr<Transport> open_mpi() {
   const LaunchedRank launched = this_rank();
   if (const int joined = mpi->processes().count(); joined != launched.ranks && !launched.launcher.empty()) {
     throw Error(fmt::format("{} started {} processes, but {} joined by MPI", launched.launcher, launched.ranks, joined),
-                "start them by the mpirun of this MPI, or with the matching srun --mpi=pmix (see srun --mpi=list)");
+                "start the processes by the mpirun of this MPI, or with the matching srun --mpi=pmix (see srun --mpi=list)");
   }
   return mpi;
 }
@@ -105,7 +106,7 @@ std::unique_ptr<Transport> open_nccl(const JoiningOptions& joining, const Transp
     require_known_launcher(process_environment());
     if (!joining.rendezvous.empty()) {
       throw Error("--rendezvous is for several processes, but the rank of this process is unknown",
-                  "start them by torchrun, srun or mpirun; or set RANK, WORLD_SIZE and LOCAL_RANK for each");
+                  "start the processes by torchrun, srun or mpirun; or set RANK, WORLD_SIZE and LOCAL_RANK for each");
     }
   }
   if (rank.ranks == 1) return nccl.open(nullptr, options);
@@ -118,7 +119,7 @@ std::unique_ptr<Transport> open_nccl(const JoiningOptions& joining, const Transp
   const std::optional<MeetingPlace> place = meeting_place(rank, joining.rendezvous);
   if (!place) {
     throw Error(fmt::format("{} started {} processes, but there is no rendezvous", rank.launcher, rank.ranks),
-                "set MASTER_ADDR and MASTER_PORT, or give --rendezvous HOST:PORT, where rank 0 listens; or build with MPI");
+                "set MASTER_ADDR and MASTER_PORT, or use --rendezvous HOST:PORT, where rank 0 listens; or build with MPI");
   }
   auto processes = std::make_unique<TcpProcesses>(rank, *place, options.patience);
   Processes& joined = *processes;

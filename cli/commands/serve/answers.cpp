@@ -52,7 +52,8 @@ std::pair<std::string, std::string> compared_links(const HttpRequest& request) {
   std::pair<std::string, std::string> links;
   for (const auto& [key, value] : decoded_query(request.query)) {
     if (key != "a" && key != "b")
-      throw Error(fmt::format("a comparison has no {}", quote(key)), "its parameters are a and b, the links of two answers");
+      throw Error(fmt::format("{} is not a parameter of a comparison", quote(key)),
+                  "the parameters are a and b, the links of two answers");
     const std::size_t mark = value.find('?');
     (key == "a" ? links.first : links.second) = mark == std::string::npos ? value : value.substr(mark + 1);
   }
@@ -181,7 +182,7 @@ std::optional<HttpAnswer> Answers::at_once(const HttpRequest& request) {
         {200, "text/javascript; charset=utf-8", fmt::format("{}{}{}", html_script, progress_script, page_script), {}});
   if (request.path == "/favicon.ico") return guarded({204, "", "", {}});
   if (!is_question(request.path))
-    return guarded({404, "text/plain; charset=utf-8", "there is no such page: the page is /\n", {}});
+    return guarded({404, "text/plain; charset=utf-8", "there is no such page; the only page is /\n", {}});
   if (request.path == "/compare") {
     try {
       const auto [a, b] = compared_links(request);
@@ -241,7 +242,7 @@ HttpAnswer Answers::compared(const HttpRequest& request) const {
 
 HttpAnswer Answers::later(const HttpRequest& request, const std::atomic<bool>& given_up) {
   Turns::Turn turn(turns_, given_up);
-  if (given_up) return guarded({503, "text/plain; charset=utf-8", "the request was given up\n", {}});
+  if (given_up) return guarded({503, "text/plain; charset=utf-8", "the request was abandoned\n", {}});
   const double begin = thread_seconds();
   const TimeLimit limit(seconds_, &given_up, [&] { turn.give_way(thread_seconds() - begin); });
   if (request.path == "/compare") {

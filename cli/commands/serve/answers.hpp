@@ -57,7 +57,7 @@ class Answers {
   Turns turns_;
   std::atomic<std::size_t> answered_ = 0;
   std::mutex mutex_;                              ///< protects the following members
-  std::map<std::string, std::string> searching_;  ///< for each question that is searched, its progress as JSON
+  std::map<std::string, std::string> searching_;  ///< progress of each running search as JSON, by question
   std::list<Kept> kept_;                          ///< the most recently used first
   std::size_t kept_bytes_ = 0;
 };

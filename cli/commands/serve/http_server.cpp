@@ -127,7 +127,7 @@ int listening_socket(const std::string& host, int port) {
   const auto address = address_of(host, port);
   if (!address)
     throw Error(fmt::format("--host {} is not an address", quote(host)),
-                "write a numeric address: 127.0.0.1 for this machine only, 0.0.0.0 for all networks");
+                "use a numeric address: 127.0.0.1 for this machine only, 0.0.0.0 for all networks");
   int error = 0;
   const int fd = socket(address->first.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd >= 0) {
@@ -142,9 +142,9 @@ int listening_socket(const std::string& host, int port) {
   }
   const std::string where = fmt::format("cannot listen on {}, port {}: {}", host, port, std::strerror(error));
   if (error == EADDRINUSE)
-    throw Error(where, fmt::format("take another port (--port {}) or a free one (--port 0)", port + 1));
+    throw Error(where, fmt::format("use another port (--port {}) or a free one (--port 0)", port + 1));
   if (error == EACCES) throw Error(where, "ports below 1024 are reserved: --port 8080, or --port 0 for a free one");
-  throw Error(where, "name an address of this machine: --host 127.0.0.1");
+  throw Error(where, "use an address of this machine: --host 127.0.0.1");
 }
 
 int port_of(int fd) {

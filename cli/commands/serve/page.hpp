@@ -24,7 +24,8 @@ struct PageAnswer {
 /// Returns the page as HTML: the controls, set to `question`, then the answer.
 [[nodiscard]] std::string page_text(const PageQuestion& question, const PageAnswer& answer, const OfferedFiles& files);
 
-/// A question of a comparison, with the first screen of its answer, and its figures: names and texts in the same order.
+/// One side of a comparison: a question, the first screen of its answer, and its figures (names and texts in the same
+/// order).
 struct ComparedAnswer {
   PageQuestion question;
   PageAnswer answer;

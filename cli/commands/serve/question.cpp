@@ -54,7 +54,7 @@ void refuse_files(const std::string& key, const std::string& value, const std::v
       throw Error(fmt::format("{} {} is not a bundled name, and the page does not read files", key, quote(each)),
                   key == "model" || key == "machine" ? fmt::format("start the server with --{} FILE to offer a file", key)
                                                      : "choose one of the offered names");
-    // A folder or file without an ending may have any name. The answer is that to a name that does not exist.
+    // A folder or file without an ending may have any name. It is refused like a name that does not exist.
     if (key != "model") continue;
     for (const std::string& each_name : {name, each}) {
       if (std::filesystem::exists(each_name, unknown) && !is_bundled_model(name))
@@ -136,7 +136,7 @@ PageQuestion question_of(std::string_view query, const OfferedFiles& files) {
       if (said[j].first == key) throw Error(fmt::format("{} is given twice", key), "leave one of them out");
     }
     if (value.size() > max_link_value)
-      throw Error(fmt::format("{} has {} characters", key, value.size()), fmt::format("write at most {}", max_link_value));
+      throw Error(fmt::format("{} has {} characters", key, value.size()), fmt::format("use at most {}", max_link_value));
     value.erase(0, std::min(value.find_first_not_of(' '), value.size()));
     while (value.ends_with(' ')) value.pop_back();
     if (key == "model" || key == "machine" || key == "software")

@@ -40,8 +40,8 @@ struct PageQuestion {
 /// long, and the name of a file that is not in `files`.
 [[nodiscard]] PageQuestion question_of(std::string_view query, const OfferedFiles& files);
 
-/// Returns the question with a value that a hint proposes in place of the value that a message complains about, for each
-/// proposal: `did you mean 'llama3-8b'?`. The pairs are a proposal and its question.
+/// For each value that a hint proposes, such as `did you mean 'llama3-8b'?`, returns the proposal, and the question with
+/// this value in place of the value in the message.
 [[nodiscard]] std::vector<std::pair<std::string, PageQuestion>> mended(const PageQuestion& question, std::string_view what,
                                                                        std::string_view hint);
 

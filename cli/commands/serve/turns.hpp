@@ -46,7 +46,7 @@ class Turns {
 
   std::mutex mutex_;  ///< protects the following members
   std::condition_variable changed_;
-  std::int64_t free_;  ///< how many more questions may compute; negative while questions that are given up end
+  std::int64_t free_;  ///< how many more questions may compute; negative while abandoned questions still compute
   std::uint64_t arrived_ = 0;
   std::set<Key> waiting_;
 };

@@ -40,14 +40,14 @@ std::string_view kind_of(std::string_view option) {
   return found == nullptr ? std::string_view() : found->second;
 }
 
-/// Throws Error for options that stand for different kinds, which accelerate refuses [src/accelerate/commands/launch.py,
-/// _validate_launch_command].
+/// Throws Error for options that imply different values of `distributed_type`, which accelerate refuses
+/// [src/accelerate/commands/launch.py, _validate_launch_command].
 void refuse_two_kinds(const ConfigEntry& before, const ConfigEntry& option) {
   const auto excludes = [](const ConfigEntry& each) { return each.value != "MEGATRON_LM" && each.value != "false"; };
   const bool is_settled = before.is_known && option.is_known && !before.is_of_branches && !option.is_of_branches;
   const bool is_same = argument_key(before.written) == argument_key(option.written);
   if (is_same || !is_settled || !excludes(before) || !excludes(option)) return;
-  throw option.error(fmt::format("accelerate refuses {} together with {}", before.written, option.written),
+  throw option.error(fmt::format("accelerate does not accept {} together with {}", before.written, option.written),
                      "leave one of them out");
 }
 
@@ -83,8 +83,8 @@ Configuration& without_ignored(Configuration& configuration) {
     const Fact* const fact = configuration.find(field);
     if (fact == nullptr || !fact->from || !fact->from->key.starts_with("deepspeed_config.")) continue;
     const Place place = fact->from->place();
-    configuration.warnings.push_back(fmt::format("{}:{}: '{}' is ignored: DeepSpeed's file gives it", place.file, place.line,
-                                                 argument_text(*fact->from)));
+    configuration.warnings.push_back(fmt::format("{}:{}: '{}' is ignored: DeepSpeed's file sets this value", place.file,
+                                                 place.line, argument_text(*fact->from)));
     configuration.clear(field);
   }
   return configuration;

@@ -18,10 +18,11 @@
 namespace ddl {
 namespace {
 
-/// Modules of other libraries, and the names of their layers here, of which a model has at least one. Sources: transformers,
-/// modeling_llama.py, modeling_phi3.py, modeling_gpt2.py, modeling_gpt_neox.py and modeling_opt.py; NVIDIA/Megatron-LM,
-/// megatron/core/transformer/attention.py and mlp.py; NVIDIA/NeMo, nemo/collections/nlp/parts/peft_config.py;
-/// meta-pytorch/torchtune, torchtune/modules/peft; Lightning-AI/litgpt, litgpt/lora.py.
+/// Modules of other libraries, and the names of their layers here. A model has at least one of these layers. Sources:
+/// transformers, modeling_llama.py, modeling_phi3.py, modeling_gpt2.py, modeling_gpt_neox.py and modeling_opt.py;
+/// NVIDIA/Megatron-LM, megatron/core/transformer/attention.py and mlp.py; NVIDIA/NeMo,
+/// nemo/collections/nlp/parts/peft_config.py; meta-pytorch/torchtune, torchtune/modules/peft; Lightning-AI/litgpt,
+/// litgpt/lora.py.
 constexpr auto layers_of_modules = std::to_array<std::pair<std::string_view, std::string_view>>({
     {"q_proj k_proj v_proj o_proj gate_proj up_proj down_proj", ""},
     {"qkv_proj query_key_value c_attn linear_qkv attention_qkv", "qkv"},
@@ -96,11 +97,11 @@ std::string adapted_layers(const Configuration& read, const std::string& model, 
   const std::vector<std::string> modules = adapted_modules(read);
   const auto is_all = [](const std::string& module) { return is_word_of("all all-linear true auto none null", module); };
   if (const Fact* fact = read.find(ConfigField::adapter_layers); modules.empty() && fact != nullptr && fact->from) {
-    warnings.push_back(fmt::format("{}: names no matrix that gets an adapter: all matrices of blocks get adapters",
+    warnings.push_back(fmt::format("{}: names no matrix for an adapter: all matrices of blocks have adapters",
                                    line_text(fact->from->place())));
   }
   if (modules.empty() || std::ranges::any_of(modules, is_all)) return {};
-  // A model of the file's sizes has no length of sequences yet, and its matrices do not depend on it.
+  // A model that is made from the file's sizes has no sequence length yet, but its matrices do not depend on the length.
   const bool needs_length = model.find("@hidden=") != std::string::npos && model.find("@tokens=") == std::string::npos;
   const Model built = load_model(needs_length ? model + "@tokens=1024" : model);
   std::vector<std::string> names;
@@ -108,7 +109,7 @@ std::string adapted_layers(const Configuration& read, const std::string& model, 
     const std::vector<std::string_view> layers = layers_of(built, module);
     if (layers.empty()) {
       const Fact& fact = *read.find(ConfigField::adapter_layers);
-      warnings.push_back(fmt::format("{}: adapters of {} are not modeled: all matrices of blocks get adapters",
+      warnings.push_back(fmt::format("{}: adapters of {} are not modeled: all matrices of blocks have adapters",
                                      fact.from ? line_text(fact.from->place()) : read.file, quote(module)));
       return {};
     }

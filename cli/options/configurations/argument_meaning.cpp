@@ -37,7 +37,7 @@ bool names_gpus(std::string_view value) {
 }
 
 bool is_as_modeled(std::string_view key, std::string_view value) {
-  // Adapters are predicted on all matrices of the blocks.
+  // Predictions assume adapters on all matrices of the blocks.
   const bool is_all = is_word_of("all all-linear true", value);
   return is_neutral(value) || (is_all && is_word_of("*lora-target *lora-target-linear *target-modules", key));
 }
@@ -111,7 +111,7 @@ std::optional<Fact> meaning_of(const ArgumentRow& row, const ConfigEntry& settin
                              row.field != ConfigField::deepspeed_file;
     if (!needs_value) return std::nullopt;
     fact.problem = fmt::format("{} has no value", setting.shown_key());
-    fact.hint = "write it after the argument";
+    fact.hint = "write the value after the argument";
   } else if (!row.words.empty()) {
     std::vector<std::string_view> known;
     for (const ArgumentWord& word : row.words) {
@@ -120,8 +120,8 @@ std::optional<Fact> meaning_of(const ArgumentRow& row, const ConfigEntry& settin
     fact.problem = fmt::format("{} does not support {}", setting.shown_key(), quote(setting.value));
     fact.hint = suggest(setting.value, known);
     if (has_option(row.field)) {
-      fact.hint += fact.hint.ends_with('?') ? " If not, give the value" : "; or give the value";
-      fact.hint += " as an option of this command";
+      fact.hint += fact.hint.ends_with('?') ? " If not, set the value" : "; or set the value";
+      fact.hint += " by an option of this command";
     }
   }
   return fact;
@@ -132,7 +132,7 @@ bool keeps_value(const ArgumentRow& row, const Fact& before, const Fact& fact, c
   const bool is_another = argument_key(before.from->key) != argument_key(setting.key);
   if (before.from->is_known && !setting.is_known && is_another) return true;
   if (row.is_weak && !before.is_weak) return true;
-  // `fused` leaves the version open that another argument gives.
+  // `fused` names no version of the kernels, but another argument may name one.
   return row.field == ConfigField::attention && fact.value == "fused" && is_another && before.value.starts_with("flash");
 }
 

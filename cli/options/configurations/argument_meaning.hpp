@@ -25,7 +25,7 @@ namespace ddl {
 [[nodiscard]] bool has_word_of(std::string_view words, const ArgumentRow* row, const std::string& value);
 /// Whether an argument gives the length of sequences, in a name that programs of several tools share: `--max_seq_length`.
 [[nodiscard]] bool gives_length(const std::string& key);
-/// Whether the value `before`, which another argument gave the field of `row`, stays, and that of `setting` does not count.
+/// Whether the field of `row` keeps the value `before` of another argument, and ignores the value of `setting`.
 [[nodiscard]] bool keeps_value(const ArgumentRow& row, const Fact& before, const Fact& fact, const ConfigEntry& setting);
 /// Returns the refusal of an argument that a table refuses.
 [[nodiscard]] Refusal refusal_of(const RefusedArgument& refused, const ConfigEntry& setting);

@@ -17,9 +17,9 @@ namespace ddl {
 /// Whether two values of a field are the same: of numbers of GPUs, only the numbers count, as in `gpu:h100:8` and `8`.
 [[nodiscard]] bool is_same_value(RunField field, const std::string& a, const std::string& b);
 
-/// Fewer processes on each node than the batch system gives it GPUs.
+/// A number of GPUs per node, and a warning that a launcher starts fewer processes on each node.
 struct FewerStarted {
-  std::string value;  ///< as the batch system writes it: `gpu:h100:1`
+  std::string value;  ///< number of GPUs per node in the batch system's syntax: `gpu:h100:1`
   std::string warning;
 };
 /// Returns the number of processes that a launcher starts on each node, if it is less than the number of GPUs `requested`,

@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::int64_t most_devices = 1'000'000;
 
-/// Returns a whole number above zero; 0 if the node is none.
+/// Returns a whole number above zero; 0 if the node is not such a number.
 std::int64_t positive_in(std::string_view text) {
   const std::int64_t value = number_in(text).value_or(0);
   return value > 0 && value < most_devices ? value : 0;
@@ -58,8 +58,8 @@ struct Devices {
   std::string name;        ///< `H100`; empty if the type is not given
 };
 
-/// Reads `A100:8`, `H100:80GB:8`, `8`, `H100`, `{A100: 8}`, `{A100:8}` or `{name: A100, count: 8}`. Of several types, among
-/// which the cluster chooses, none is read.
+/// Reads `A100:8`, `H100:80GB:8`, `8`, `H100`, `{A100: 8}`, `{A100:8}` or `{name: A100, count: 8}`. If there are several
+/// types, among which the cluster chooses, no type is read.
 Devices devices_in(const ExpandedNode& node) {
   std::string text = scalar_text(node);
   if (node.is_map()) {
@@ -425,7 +425,7 @@ std::optional<std::string> script_of_job(const std::string& text, const std::str
         std::count(text.begin() + static_cast<std::ptrdiff_t>(at), text.begin() + static_cast<std::ptrdiff_t>(end), '\n'));
     at = end;
     try {
-      // An empty document is none, as one that is no valid YAML.
+      // An empty document, or one that is not valid YAML, is not a job.
       if (const auto root = ExpandedNode::parse(document, path)) reader.read(*root, first);
     } catch (const Error&) {
       return std::nullopt;  // the reader of settings reports the error

@@ -16,7 +16,7 @@ struct JobText {
   std::string text;
   std::size_t line = 0;   ///< the line of the job on which the text begins, counted from 0
   bool is_block = false;  ///< whether each line of the text is a line of the job, as after `key: |`
-  bool is_shell = false;  ///< whether a shell divides the text into words
+  bool is_shell = false;  ///< whether a shell splits the text into words
 };
 
 /// The variables that a job sets for one command.
@@ -33,7 +33,7 @@ class ClusterScript {
   /// Begins the document whose first line is `first`, counted from 0. Nodes of a document count lines from its first line.
   void begin_document(std::size_t first) { first_ = first; }
 
-  /// Returns the text of a value. Of a text over several lines, the lines of the job, so that each stays in its place.
+  /// Returns the text of a value. A text of several lines is returned as in the job, so that line numbers stay correct.
   [[nodiscard]] JobText text_of(const ExpandedNode& value) const;
   /// The line on which a value begins, counted from 0. The value of `key: |` begins on the next line.
   [[nodiscard]] std::size_t line_of(const ExpandedNode& value) const;
@@ -60,7 +60,7 @@ class ClusterScript {
   std::set<std::string> seen_;  ///< the commands, which several containers may share
 };
 
-/// The text of a value; empty if the value is no text.
+/// The text of a value; empty if the value is not a text.
 [[nodiscard]] std::string scalar_text(const ExpandedNode& value);
 /// A word as a shell reads it. Kubernetes replaces `$(NAME)` by the variable of the container.
 [[nodiscard]] std::string shell_word(std::string_view text, const std::set<std::string>& names);

@@ -72,11 +72,11 @@ std::string Configuration::word(RunField field) const {
     if (fact->from->is_of_branches) {
       throw fact->from->error(
           fmt::format("{} is only one of the values set by the branches of this script", quote(fact->from->value)),
-          "write --set NAME=VALUE, which decides the branch, or give the value as an option of this command");
+          "use --set NAME=VALUE to choose the branch, or set the value by an option of this command");
     }
     throw fact->from->error(
         fmt::format("this file does not set {}", quote(fact->from->value)),
-        fmt::format("write {}, or give the value as an option of this command", option_that_sets(*fact->from)));
+        fmt::format("use {}, or set the value by an option of this command", option_that_sets(*fact->from)));
   }
   return fact->value;
 }
@@ -92,7 +92,7 @@ std::optional<std::int64_t> Configuration::number(RunField field, std::int64_t l
   if (value && *value >= low && *value <= high) return value;
   const std::string message = fmt::format("{} is not a whole number from {} to {}", quote(text), low, high);
   if (!fact->from) throw Error(message);
-  throw fact->from->error(message, "write it in digits");
+  throw fact->from->error(message, "use digits");
 }
 
 std::string Configuration::dropout_rate(RunField field) const {

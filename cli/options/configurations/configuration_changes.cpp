@@ -64,7 +64,8 @@ class PlanDifference {
            });
   }
 
-  /// Whether weights that are kept after forward tell ZeRO-2 from ZeRO-3, as in a file of FSDP2, which names no stage.
+  /// Whether only the resharding of weights after forward distinguishes ZeRO-2 from ZeRO-3, as in files of FSDP2, which name
+  /// no stage.
   [[nodiscard]] bool tells_by_reshards() const {
     const ArgumentRow* const row = row_in_file(PlanChoice::zero);
     const auto shards = [](const RunValues& values) {
@@ -125,7 +126,7 @@ class PlanDifference {
   void compare(RunField field) {
     const ArgumentRow* const own = row_in_file(field);
     RunValues after = after_;
-    // An argument is kept if the other plan needs the argument for another field.
+    // An argument stays in the file if the other plan needs it for another field.
     if (!after[field] && own != nullptr && says_another(*own)) after.set(field, usual(after_, field));
     const std::optional<std::string> own_word = own == nullptr ? std::nullopt : said_by(format_, *own, after);
     if (read_.writes(field)) {
@@ -176,7 +177,7 @@ class PlanDifference {
     }
   }
 
-  /// Returns the entry of the field, or another one, because a value without an entry would be a default of the tool.
+  /// Returns the entry of the field, else any entry, because a value without an entry would count as a default of the tool.
   [[nodiscard]] std::optional<ConfigEntry> some_entry(RunField field) const {
     if (read_.writes(field)) return read_.find(field)->from;
     for (std::size_t i = 0; i < RunField::count; ++i) {

@@ -112,7 +112,7 @@ class ConfigurationReader {
     }
   }
 
-  /// Whether this file, which no other file names, leaves a field to the program that reads the file, by `auto`.
+  /// Whether this file, which no other file names, has `auto` for a field. The program that reads the file sets the value.
   [[nodiscard]] bool is_left_open(RunField field) const {
     return depth_ == 0 && std::ranges::any_of(settings_, [&](const ConfigEntry& setting) {
              // A file that this file names may have given another format.
@@ -449,7 +449,7 @@ class ConfigurationReader {
     other->override_by(is_deepspeed ? without_ignored(result_) : result_);
     if (!is_primary || format == &megatron_arguments || format == &trl_arguments) other->format = format;
     if (is_deepspeed && format != nullptr) other->set(ConfigField::distributed_type, {.value = "deepspeed"});
-    // A trainer sets what DeepSpeed's file leaves open, so the trainer's default counts.
+    // The trainer sets the values that DeepSpeed's file does not set, so the trainer's default is used.
     const Fact* const usual = is_deepspeed ? result_.find(ConfigField::precision) : nullptr;
     if (usual != nullptr && !other->find(ConfigField::precision)->from) other->set(ConfigField::precision, *usual);
     other->file = path_;
@@ -483,7 +483,7 @@ std::optional<Configuration> recognize_configuration(const std::string& path, co
   if (!is_notebook(path)) return ConfigurationReader(path, 0, values).read(read_file(path, max_configuration_file_bytes));
   NotebookTraining training = notebook_training(read_file(path, most_notebook_bytes), path, values);
   if (auto read = ConfigurationReader(path, 0, values).read(std::move(training))) return read;
-  throw Error(fmt::format("{} is a notebook that holds no call of a trainer that is read", quote(path)));
+  throw Error(fmt::format("{} is a notebook without a call of a supported trainer", quote(path)));
 }
 
 Configuration read_configuration(const std::string& path, const ScriptValues& values) {
@@ -492,9 +492,9 @@ Configuration read_configuration(const std::string& path, const ScriptValues& va
     throw Error(fmt::format("{} is not a configuration of a known tool", quote(path)), std::move(hint));
   std::vector<std::string_view> known;
   for (const ConfigurationFormat* format : configuration_formats()) known.push_back(format->name);
-  throw Error(fmt::format("{} is not a configuration of a known tool", quote(path)),
-              fmt::format("known: {}; for others, give model and plan as options: recommend MODEL --gpus N",
-                          fmt::join(known, ", ")));
+  throw Error(
+      fmt::format("{} is not a configuration of a known tool", quote(path)),
+      fmt::format("known: {}; for others, set model and plan by options: recommend MODEL --gpus N", fmt::join(known, ", ")));
 }
 
 }  // namespace ddl

@@ -116,7 +116,7 @@ class ChoiceReader {
     return recompute == "selective" || (is_one && recompute != "none");
   }
 
-  /// Sets the choices about recomputation. Groups of blocks (`uniform`) are modeled as groups of one block each.
+  /// Sets the choices of recomputation. Groups of several blocks (`uniform`) are modeled as groups of one block.
   void choose_recompute() {
     std::string recompute = read_.word(PlanChoice::recompute);
     const std::string share = read_.word(ConfigField::recompute_share);
@@ -139,7 +139,7 @@ class ChoiceReader {
     std::ranges::replace(modules, ' ', '+');
     if (!modules.empty() && !parse_recompute_modules(modules)) {
       read_.fail({PlanChoice::recompute_modules},
-                 fmt::format("{} are not all modules that can be recomputed", quote(modules)),
+                 fmt::format("{} contains a module that cannot be recomputed", quote(modules)),
                  fmt::format("known: {}", fmt::join(recompute_module_names, ", ")));
     }
     return modules;
@@ -201,7 +201,7 @@ class ChoiceReader {
         read_.fail({ConfigField::embedding_slot, ConfigField::loss_slot},
                    fmt::format("{} layers, including embedding or loss as layers, do not divide into {} equal stages", all,
                                pipeline),
-                   "do not count embedding or loss as a layer, or write the layers of the first and last stage");
+                   "do not count embedding or loss as a layer, or set the layers of the first and last stage");
       }
       if (before > 0 && slots > 1) first = slots - before;
       if (behind > 0 && slots > 1) last = slots - behind;
@@ -236,7 +236,7 @@ class ChoiceReader {
       read_.fail({ConfigField::pipeline},
                  fmt::format("{} layers do not divide into {} equal stages, as Megatron Core needs", layers() - first - last,
                              others),
-                 "change the number of stages, or write the layers of the first and last stage");
+                 "change the number of stages, or set the layers of the first and last stage");
     }
     const bool has_sequences_whole = read_.word(PlanChoice::sequence_parallel) != "yes";
     if (configured_degree(read_, ConfigField::expert) > 1 && configured_degree(read_, ConfigField::tensor) > 1 &&
@@ -254,13 +254,13 @@ class ChoiceReader {
     if (count % pipeline != 0) {
       read_.fail({ConfigField::stage_layout},
                  fmt::format("a layout of {} parts does not divide into {} stages", count, pipeline),
-                 "write for example 'Et*3|(tt|)*29,m|L': | ends a virtual stage, t is a block");
+                 "for example 'Et*3|(tt|)*29,m|L': | ends a virtual stage, t is a block");
     }
     std::vector<std::int64_t> blocks(static_cast<std::size_t>(pipeline));
     for (std::size_t i = 0; i < chunks.size(); ++i) blocks[i % blocks.size()] += chunks[i];
     if (blocks.front() == 0 || blocks.back() == 0) {
       read_.fail({ConfigField::stage_layout}, "a stage without blocks is not modeled",
-                 "give the first and the last stage a block each");
+                 "place a block on the first stage and on the last stage");
     }
     if (count / pipeline > 1 && count / pipeline <= most_virtual_stages)
       choose(PlanChoice::virtual_stages, count / pipeline);
@@ -348,13 +348,13 @@ void give_rest(Configuration& configuration, std::int64_t gpus) {
   const auto taker = std::ranges::find_if(axes, takes);
   if (taker == axes.end()) return;
   if (const auto second = std::find_if(taker + 1, axes.end(), takes); second != axes.end()) {
-    configuration.fail({*second}, "only one axis can take all remaining devices", "write the degree of the other axes");
+    configuration.fail({*second}, "only one axis can take all remaining devices", "set the degree of the other axes");
   }
   // By default, the shards take all remaining devices.
   const auto shards = configuration.number(ConfigField::data_shard, -1, most_configured_gpus);
   if (shards.value_or(-1) < 0) {
     configuration.fail({*taker}, "only one axis can take all remaining devices, and the shards take them",
-                       "write the degree of the shards, for example ici_fsdp_parallelism: 1");
+                       "set the degree of the shards, for example ici_fsdp_parallelism: 1");
   }
   std::int64_t others = 1;
   const auto multiply = [&](std::int64_t degree) {
@@ -365,7 +365,7 @@ void give_rest(Configuration& configuration, std::int64_t gpus) {
   for (const ConfigField axis : axes) multiply(configured_degree(configuration, axis));
   if (gpus == 0) {
     configuration.fail({*taker}, "the degree that takes all remaining devices needs the number of devices",
-                       "write for example --gpus 64");
+                       "for example --gpus 64");
   }
   if (gpus % others != 0) {
     configuration.fail({*taker}, fmt::format("the other degrees of the file, {}, do not divide {} devices", others, gpus),
@@ -380,8 +380,8 @@ std::int64_t expert_degree(const Configuration& read) {
   const std::int64_t tensor = configured_degree(read, ConfigField::tensor);
   if (expert % tensor != 0) {
     read.fail({ConfigField::expert_tensor, ConfigField::expert},
-              fmt::format("unsplit experts on {} ranks do not match a tensor degree of {}", expert, tensor),
-              "the expert degree must be a multiple of the tensor degree, or experts must be split as well");
+              fmt::format("whole experts on {} ranks do not match a tensor degree of {}", expert, tensor),
+              "the expert degree must be a multiple of the tensor degree, or experts must be sharded as well");
   }
   return expert / tensor;
 }

@@ -38,7 +38,7 @@ class SizedModel {
   std::string name() {
     if (!read_.says(ConfigField::layers) && !read_.says(ConfigField::hidden) && !read_.says(ConfigField::heads)) {
       throw Error(fmt::format("{} does not name the trained model", quote(read_.file)),
-                  read_.hint_with_skipped("name it with --model, such as --model llama3-8b"));
+                  read_.hint_with_skipped("name the model with --model, such as --model llama3-8b"));
     }
     layers_ = size(ConfigField::layers, "the number of layers");
     hidden_ = size(ConfigField::hidden, "the hidden size");
@@ -91,7 +91,7 @@ class SizedModel {
     const auto value = read_.number(field, 1, field == ConfigField::layers ? most_configured_layers : std::int64_t{1} << 24);
     if (!value) {
       read_.fail({}, fmt::format("{} is not given", what),
-                 "name the model with --model, such as --model llama3-8b, or give its sizes in the file");
+                 "name the model with --model, such as --model llama3-8b, or add its sizes to the file");
     }
     return *value;
   }
@@ -119,7 +119,7 @@ class SizedModel {
       const auto listed = layers_with_experts(read_.word(ConfigField::expert_layers), layers_);
       if (!listed)
         read_.fail({ConfigField::expert_layers}, fmt::format("{} is no list of {} layers", quote(said->value), layers_),
-                   "write 0 for a layer without experts and 1 for a layer with experts: [0]*3+[1]*58");
+                   "use 0 for a layer without experts and 1 for a layer with experts: [0]*3+[1]*58");
       with_experts_ = *listed;
     }
     for (std::int64_t i = 0; i < first; ++i) with_experts_[static_cast<std::size_t>(i)] = false;
@@ -209,7 +209,7 @@ class SizedModel {
     const double share = std::strtod(text.c_str(), &end);
     if (end != text.c_str() + text.size() || !(share > 0 && share <= 1))
       read_.fail({ConfigField::rotary_percent}, fmt::format("{} is not a fraction of a head", quote(text)),
-                 "write a number up to 1");
+                 "use a number up to 1");
     return std::max<std::int64_t>(static_cast<std::int64_t>(std::floor(share * static_cast<double>(head_size_))), 1);
   }
 
@@ -309,7 +309,8 @@ class SizedModel {
     return text_;
   }
 
-  /// Returns a decoder of parts that no family above joins, such as multi-query attention and trained positions.
+  /// Returns a decoder with a combination of parts that no family above has, such as multi-query attention and trained
+  /// positions.
   std::string decoder() {
     const bool has_experts = experts_ > 1;
     const std::string position = read_.word(ConfigField::position), activation = read_.word(ConfigField::activation);
@@ -334,7 +335,7 @@ class SizedModel {
     if (position == "learned") {
       const auto positions = number(ConfigField::positions), tokens = number(ConfigField::sequence);
       if (!positions && !tokens)
-        read_.fail({ConfigField::position}, "the number of trained positions is not given", model_hint);
+        read_.fail({ConfigField::position}, "the number of trained positions is not set", model_hint);
       add("positions", positions ? *positions : *tokens);
       add("turned", 0);
     } else if (position == "rope") {
@@ -392,7 +393,7 @@ class SizedModel {
   const Configuration& read_;
   std::int64_t layers_ = 0, hidden_ = 0, heads_ = 0, head_size_ = 0, kv_heads_ = 0;
   std::int64_t experts_ = 1, shared_ = 0;  ///< `shared_`: width of the expert that all tokens share; 0: there is none
-  std::vector<bool> with_experts_{};       ///< for each layer of a mixture
+  std::vector<bool> with_experts_{};       ///< whether each layer of a mixture has experts
   bool gated_ = false, has_bias_ = true;
   bool has_dense_ = false;  ///< whether a layer of a mixture has no experts
   std::string text_;
@@ -422,7 +423,7 @@ std::string resized(const Configuration& configuration, const std::string& name)
     const bool has_parameter = std::ranges::any_of(
         model.family_parameters, [&, wanted = parameter](const auto& each) { return each.first == wanted; });
     if (!has_parameter)
-      configuration.fail({field}, fmt::format("the model {} has no other sizes", quote(name)),
+      configuration.fail({field}, fmt::format("the sizes of the model {} cannot be changed", quote(name)),
                          "name the model with --model");
     if (model.family_parameter(parameter) != fmt::format("{}", *said)) text += fmt::format("@{}={}", parameter, *said);
   }
@@ -438,12 +439,12 @@ std::string model_of(const Configuration& configuration) {
   std::string name = configuration.format->model_named == nullptr ? "" : configuration.format->model_named(said, flavor);
   if (name.empty()) name = configuration.says(ConfigField::flavor) ? said + "-" + flavor : said;
   if (const auto known = bundled_model_named(name)) return resized(configuration, *known);
-  // Of the path of a checkpoint, the last step is the model's name.
+  // The last part of a checkpoint's path is the name of the model.
   const bool is_path = name.starts_with('/') || name.starts_with('.') || std::ranges::count(name, '/') > 1;
   const std::string own = is_path ? std::string(last_step(name)) : name;
-  // A step without a number, such as that of /path/to/model, stands for a name.
+  // A part without a number, as in /path/to/model, is a placeholder for a name.
   const bool is_placeholder = is_path && std::ranges::none_of(own, is_shell_digit);
-  const std::string hint = is_placeholder ? "the last step of a path has to be a model's name" : unknown_model_hint(own);
+  const std::string hint = is_placeholder ? "the last part of a path must be the name of a model" : unknown_model_hint(own);
   configuration.fail({configuration.says(ConfigField::flavor) ? ConfigField::flavor : ConfigField::model},
                      fmt::format("there is no bundled model {}", quote(name)),
                      fmt::format("{}{} the model with --model", hint, hint.ends_with('?') ? " If not, give" : "; give"));

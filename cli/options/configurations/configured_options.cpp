@@ -87,8 +87,8 @@ class Options {
       if (std::string warning = warning_of_vocabulary(read_); !warning.empty()) all_.warnings.push_back(std::move(warning));
       const bool has_sizes = !read_.says(ConfigField::model);
       if (has_sizes && !read_.says(ConfigField::sequence) && !is_given_("--seq")) {
-        throw Error(fmt::format("{} does not give the length of its sequences", quote(read_.file)),
-                    read_.hint_with_skipped("write for example --seq 4096"));
+        throw Error(fmt::format("{} does not set the length of sequences", quote(read_.file)),
+                    read_.hint_with_skipped("for example --seq 4096"));
       }
       say("--model");
     }
@@ -99,7 +99,7 @@ class Options {
       if (tokens) *tokens += read_.number(ConfigField::added_tokens, 0, most_tokens).value_or(0);
       const bool names_tokens = all_.study.model.find("@tokens=") != std::string::npos;
       if (!tokens && !names_tokens && read_.writes(ConfigField::added_tokens))
-        read_.fail({ConfigField::added_tokens}, "the length of the answer is not given", "write for example --seq 4096");
+        read_.fail({ConfigField::added_tokens}, "the length of the answer is not set", "for example --seq 4096");
       if (tokens && !names_tokens) {
         // The sequence length is only set if it differs from the model's default.
         if (!has_own_length(all_.study.model, *tokens)) all_.study.sequence = tokens;
@@ -131,7 +131,7 @@ class Options {
     if (rank) {
       all_.study.model += fmt::format("@lora={}{}", *rank, adapter_parts(read_, all_.study.model, all_.warnings));
     } else if (read_.word(ConfigField::adapter) == "lora") {
-      read_.fail({ConfigField::adapter}, "the rank of the adapters is not given", "write --model NAME@lora=16");
+      read_.fail({ConfigField::adapter}, "the rank of the adapters is not set", "use --model NAME@lora=16");
     }
   }
 
@@ -254,8 +254,8 @@ class Options {
       gpus_ = nodes.value_or(1) * *each;
       // NeMo's users often give the nodes on the command line.
       if (!nodes && read_.format == &nemo_yaml)
-        all_.warnings.push_back(
-            fmt::format("{} does not give the number of nodes: one is assumed; set it with --gpus", quote(read_.file)));
+        all_.warnings.push_back(fmt::format(
+            "{} does not set the number of nodes: one node is assumed; --gpus sets the number of GPUs", quote(read_.file)));
     } else if (nodes) {
       gpus_ = 0;
     }
@@ -313,8 +313,8 @@ class Options {
       if (gpus_ > 0) say("--gpus");
     }
     if (gpus_ == 0) {
-      throw Error(fmt::format("{} does not give the number of GPUs", quote(read_.file)),
-                  read_.hint_with_skipped("write for example --gpus 64"));
+      throw Error(fmt::format("{} does not set the number of GPUs", quote(read_.file)),
+                  read_.hint_with_skipped("for example --gpus 64"));
     }
     if (gpus_ % of_a_model != 0) {
       std::string said;
@@ -337,7 +337,7 @@ class Options {
       read_.fail(
           {ConfigField::expert},
           spans ? fmt::format("{}; experts on several context ranks of a replica are not predicted", message) : message,
-          spans ? "give model and plan as options: recommend MODEL --gpus N"
+          spans ? "set model and plan by options: recommend MODEL --gpus N"
                 : "the number of replicas must be a multiple of the expert degree");
     }
     std::string degrees;
@@ -379,7 +379,7 @@ class Options {
       shards_ = 0;
       return;
     }
-    if (*shard == 0) read_.fail({ConfigField::data_shard}, "0 shards", "write 1 for none, -1 for all remaining ranks");
+    if (*shard == 0) read_.fail({ConfigField::data_shard}, "0 shards", "use 1 for none, -1 for all remaining ranks");
     shards_ = *shard < 0 ? replicas_ / copies : *shard;
     // torchtitan and accelerate also shard weights among context ranks, but the number of shards in
     // a file counts only data ranks.
@@ -416,7 +416,7 @@ class Options {
                                        *all_.own.micro_batches, samples, replicas_);
     if (!is_given_("--global-batch") && !is_given_("--batch-per-gpu")) {
       read_.fail({ConfigField::accumulation}, fmt::format("{} accumulation steps contradict {}", steps, is),
-                 "leave one of them out, or give the batch with --global-batch");
+                 "leave one of them out, or set the batch with --global-batch");
     }
     all_.warnings.push_back(fmt::format("the {} accumulation steps of {} do not apply to {}", steps, read_.file, is));
   }

@@ -17,7 +17,7 @@
 namespace ddl {
 namespace {
 
-/// Modules of Hugging Face's transformers, and the names of their layers here, of which a model has one. Sources:
+/// Modules of Hugging Face's transformers, and the names of their layers here. A model has one of these layers. Sources:
 /// transformers, modeling_llama.py, modeling_gpt2.py, modeling_gpt_neox.py, modeling_bloom.py, modeling_bert.py and
 /// modeling_t5.py.
 constexpr auto embedding_modules = "embed_tokens wte embed_in word_embeddings shared";
@@ -66,7 +66,7 @@ std::string place_of(const Configuration& read, ConfigField field) {
 
 /// Returns the parameter for the attention kernels that the file asks for, if they are not those of the model.
 std::string attention_of(const Configuration& read, const std::string& name, std::vector<std::string>& warnings) {
-  // A model of the file's sizes has its attention already (model_of), and no length of sequences yet.
+  // A model that is made from the file's sizes already has its attention kernels (model_of), but no sequence length yet.
   const bool has_sizes = !read.says(ConfigField::model) && name.find("@layers=") != std::string::npos;
   if (!read.writes(ConfigField::attention) || has_sizes || name.find("@fused=") != std::string::npos) return {};
   const std::string attention = set_value(read, ConfigField::attention);
@@ -131,13 +131,14 @@ std::string frozen_of(const Configuration& read, const std::string& name, std::v
       if (value == "yes") layers.emplace_back(part);
       trains_frozen = trains_frozen || (value == "no" && layer->frozen > 0);
       if (is_asked && has_adapters(name))
-        warnings.push_back(fmt::format("{}: adapters of the part {}, which this file freezes, are predicted as well",
+        warnings.push_back(fmt::format("{}: adapters of the module {}, which this file freezes, are predicted as well",
                                        place_of(read, each.field), quote(part)));
     }
-    // Tools freeze the vision model by default, also of models that have none.
+    // Tools freeze the vision model by default, even if a model has no vision model.
     const bool is_default = each.field == ConfigField::frozen_vision || each.field == ConfigField::frozen_projector;
     if (is_asked && !is_part && !is_default)
-      warnings.push_back(fmt::format("{}: {} has no part that this file freezes", place_of(read, each.field), quote(name)));
+      warnings.push_back(
+          fmt::format("{}: {} lacks the modules that this file freezes", place_of(read, each.field), quote(name)));
   }
   if (has_adapters(name)) return {};
   if (layers.empty()) return trains_frozen ? "@frozen=none" : "";
@@ -158,7 +159,7 @@ std::string predicted_of(const Configuration& configuration, const std::string& 
   const Fact* const said = configuration.find(ConfigField::predicted);
   const bool is_listed = std::ranges::any_of(
       configuration.not_modeled, [&](const ConfigEntry& each) { return said->from && each.key == said->from->key; });
-  if (!is_listed) warnings.push_back(fmt::format("not modeled: {} predicts no further tokens", quote(model)));
+  if (!is_listed) warnings.push_back(fmt::format("not modeled: {} has no prediction of further tokens", quote(model)));
   return {};
 }
 
@@ -192,7 +193,7 @@ std::optional<BaseWeights> configured_base(const Configuration& configuration, c
   const bool converts = kind == "deepspeed" || kind == "megatron";
   if (!converts && loaded == "full") {
     if (!configuration.writes(ConfigField::loaded))
-      warnings.push_back(fmt::format("{} does not give the precision of the loaded weights: {} loads them in fp32",
+      warnings.push_back(fmt::format("{} does not set the precision of the loaded weights: {} loads them in fp32",
                                      quote(configuration.file), configuration.format->name));
     return std::nullopt;
   }
@@ -210,9 +211,8 @@ std::string configured_precision(const Configuration& configuration) {
 
 void refuse_unknown_batch(const Configuration& configuration) {
   if (!configuration.has_unknown_program) return;
-  throw Error(
-      fmt::format("{} starts a program with arguments of its own, so its batch is unknown", quote(configuration.file)),
-      "write for example --global-batch 64");
+  throw Error(fmt::format("{} starts a program with other arguments, so the batch is unknown", quote(configuration.file)),
+              "for example --global-batch 64");
 }
 
 bool says_setting(const StudyOptions& study, const std::string& key) {

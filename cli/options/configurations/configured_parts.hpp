@@ -17,7 +17,7 @@ namespace ddl {
 [[nodiscard]] std::string with_configured_parts(const Configuration& configuration, const std::string& model,
                                                 std::vector<std::string>& warnings);
 
-/// Returns the format in which a tool that trains adapters holds frozen weights; unset if it is that of trained weights.
+/// Returns the format of frozen weights in a tool that trains adapters; unset if trained weights have the same format.
 /// `checkpoint`: the published name of the model, which may say that its weights are quantized. Throws Error if a
 /// configuration without adapters trains a quantized checkpoint.
 [[nodiscard]] std::optional<BaseWeights> configured_base(const Configuration& configuration, const std::string& model,
@@ -27,7 +27,7 @@ namespace ddl {
 /// trains in fp32, unless its weights are loaded in half precision [huggingface/transformers, training_args.py].
 [[nodiscard]] std::string configured_precision(const Configuration& configuration);
 
-/// Throws Error if a script starts a program with arguments of its own, one of which may be the batch.
+/// Throws Error if a script starts a program with unknown arguments, because one of them may be the batch.
 void refuse_unknown_batch(const Configuration& configuration);
 
 /// Returns whether the user's options set a setting.
@@ -39,7 +39,7 @@ void choose_allocator(const Configuration& configuration, StudyOptions& study);
 /// says otherwise, and compute the loss of whole logits.
 void choose_trainer_of_shards(const Configuration& configuration, StudyOptions& study);
 
-/// Whether a model without other changes than adapters has samples of this length by itself.
+/// Whether a model that is changed only by adapters has samples of this length by default.
 [[nodiscard]] bool has_own_length(const std::string& model, std::int64_t tokens);
 
 /// Returns the argument that names modules to train in addition to adapters, if `model` has no such layer; else null.

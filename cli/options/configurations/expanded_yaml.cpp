@@ -59,7 +59,7 @@ class PartsBuilder : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     has_properties_ = true;
     const auto found = anchors_.find(anchor);
-    if (found == anchors_.end()) throw source_->error(offset(mark), "this alias is a part of the value that it stands for");
+    if (found == anchors_.end()) throw source_->error(offset(mark), "this alias refers to a value that contains the alias");
     add(found->second, 0);
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& value) override {

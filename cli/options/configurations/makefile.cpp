@@ -40,7 +40,7 @@ struct Assignment {
   bool is_default = false;  ///< whether the environment takes precedence
 };
 
-/// Reads an assignment; its name is empty if the line is none.
+/// Reads an assignment. The name is empty if the line is not an assignment.
 Assignment assignment_in(std::string_view line) {
   if (line.starts_with('\t')) return {};
   line = trimmed_line(line);
@@ -78,7 +78,7 @@ bool is_makefile(const std::string& path) {
 
 std::string script_of_makefile(const std::string& text) {
   std::string script;
-  std::string_view closing;  // what ends a value that continues in the next line
+  std::string_view closing;  // the characters that end a value of several lines
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     std::string_view line = std::string_view(text).substr(at, end - at);

@@ -37,7 +37,7 @@ bool is_shell(std::string_view language) {
   return contains(names, name);
 }
 
-/// Whether a block shows the text of a page, whose own blocks then count.
+/// Whether a block contains the text of a page. Then the blocks inside this page are read.
 bool is_page(std::string_view language) {
   const std::string name = lower_case(language);
   return name == "markdown" || name == "md";
@@ -45,7 +45,7 @@ bool is_page(std::string_view language) {
 
 /// A line of at least three ` or ~, and a word after them.
 struct Fence {
-  std::string_view mark;  ///< empty if the line is none
+  std::string_view mark;  ///< empty if the line is not a fence
   std::string_view language;
 
   /// Whether this line ends the block that `opening` begins [CommonMark 0.31, "Fenced code blocks"].
@@ -60,7 +60,7 @@ Fence fence_in(std::string_view line) {
   if (inner.empty() || (inner.front() != '`' && inner.front() != '~')) return {};
   const std::size_t end = std::min(inner.find_first_not_of(inner.front()), inner.size());
   const std::string_view language = without_margins(inner.substr(end));
-  // Code inside a line of text is no fence.
+  // Code inside a line of text is not a fence.
   if (end < least || (inner.front() == '`' && language.find('`') != std::string_view::npos)) return {};
   return {inner.substr(0, end), language};
 }
@@ -159,7 +159,7 @@ std::string script_of_page(const std::string& text, const std::string& path) {
     for (std::size_t i = 0; i < std::min(trainings.size(), most_named); ++i)
       lines += fmt::format("{}{}", i == 0 ? "" : ", ", trainings[i]->first + 1);
     throw Error(fmt::format("{} shows {} commands that may be trainings", quote(path), trainings.size()),
-                fmt::format("copy one of the blocks of lines {} into a script, and give that", lines));
+                fmt::format("copy one of the blocks of lines {} into a script, and pass the script", lines));
   }
   return script_of_blocks(trainings.empty() ? all : used);
 }

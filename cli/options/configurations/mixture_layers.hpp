@@ -10,7 +10,7 @@ namespace ddl {
 
 /// Returns which layers of a mixture have experts, as Megatron-LM reads `--moe-layer-freq` [NVIDIA/Megatron-LM,
 /// megatron/training/arguments.py, moe_freq_type]: `2` is every second layer from the first on, `[0]*3+[1]*58` a list.
-/// Unset if the text is no such list of `layers` items.
+/// Unset if the text is not such a list of `layers` items.
 [[nodiscard]] std::optional<std::vector<bool>> layers_with_experts(std::string_view text, std::int64_t layers);
 
 /// Returns the pattern of the family `decoder`: `F(f)45` for a layer `dense` and 45 layers `mixture`.

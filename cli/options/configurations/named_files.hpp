@@ -17,8 +17,8 @@ inline constexpr std::array file_fields{ConfigField::accelerate_file, ConfigFiel
 [[nodiscard]] bool is_file_field(RunField field);
 /// Whether an argument of a script names a further configuration file.
 [[nodiscard]] bool names_a_file(const std::vector<std::string>& keys);
-/// Whether programs that a script starts, none of which is one of the tool's, read a file of this format. The tool has other
-/// programs, such as a decoder, that read such files as well.
+/// Whether files of this format are read by programs that a script starts, although none is a program of the tool. The tool
+/// has other programs, such as a decoder, that read such files as well.
 [[nodiscard]] bool is_of_another_program(const ConfigurationFormat* format, const std::vector<std::string>& programs);
 
 // A file that another file names is searched for next to that file, then in the working directory (configurations only). A

@@ -137,15 +137,15 @@ std::string without_comments(std::string text) {
 }
 
 /// Returns the arguments of a configuration of DeepSpeed with comments, or with commas before closing brackets; empty if the
-/// text is none. DeepSpeed reads Hjson, which has both [deepspeedai/DeepSpeed, deepspeed/runtime/config.py;
-/// hjson.github.io].
+/// text is not such a configuration. DeepSpeed reads Hjson, which has both [deepspeedai/DeepSpeed,
+/// deepspeed/runtime/config.py; hjson.github.io].
 std::optional<ConfigEntries> hjson_settings(const std::string& text, const std::string& origin) {
   if (text.find("\"zero_optimization\"") == std::string::npos && text.find("\"train_batch_size\"") == std::string::npos &&
       text.find("\"train_micro_batch_size_per_gpu\"") == std::string::npos)
     return std::nullopt;
   try {
-    // The flow style of YAML has the commas, and comments after #. An entry without quotes is a placeholder of a template,
-    // or a number.
+    // YAML's flow style also allows such commas, and comments after #. An entry without quotes is a placeholder of a
+    // template, or a number.
     ConfigEntries settings = yaml_settings(without_comments(text), origin);
     const bool has_placeholders = std::ranges::any_of(settings, [](const ConfigEntry& setting) {
       const std::string& whole = setting.source->text();

@@ -25,7 +25,7 @@
 namespace ddl {
 namespace {
 
-constexpr const char* as_options = "give model and plan as options: recommend MODEL --gpus N";
+constexpr const char* as_options = "set model and plan by options: recommend MODEL --gpus N";
 
 /// An argument of the Trainer, and an option of this program that gives it.
 struct ReplacedArgument {
@@ -33,13 +33,13 @@ struct ReplacedArgument {
 };
 constexpr auto replaced_arguments = std::to_array<ReplacedArgument>(
     {{"per-device-train-batch-size gradient-accumulation-steps", "--global-batch --batch-per-gpu",
-      "give the batch as an option, such as --global-batch 64 --micro-batches 2"},
+      "set the batch by an option, such as --global-batch 64 --micro-batches 2"},
      {"model-name-or-path", "--model", "name the trained model with --model"},
-     {"max-length max-seq-length model-max-length", "--seq", "give the length as an option, such as --seq 1024"},
-     {"bf16 fp16", "--precision", "give the precision as an option, such as --precision bf16"},
-     {"gradient-checkpointing", "--recompute", "give it as an option, such as --recompute full"},
-     {"optim adafactor", "--optimizer", "give it as an option, such as --optimizer adamw"},
-     {"load-in-4bit load-in-8bit", "--base", "give the format of frozen weights as an option, such as --base nf4"}});
+     {"max-length max-seq-length model-max-length", "--seq", "set the length by an option, such as --seq 1024"},
+     {"bf16 fp16", "--precision", "set the precision by an option, such as --precision bf16"},
+     {"gradient-checkpointing", "--recompute", "set the value by an option, such as --recompute full"},
+     {"optim adafactor", "--optimizer", "set the value by an option, such as --optimizer adamw"},
+     {"load-in-4bit load-in-8bit", "--base", "set the format of frozen weights by an option, such as --base nf4"}});
 
 /// A value in an error: numbers and flags as they are, and texts in quotes.
 std::string shown(const std::string& value) {
@@ -52,7 +52,8 @@ bool is_in_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
 }
 
-/// Returns whether a condition asks if the GPU supports bf16, and holds if it does: `f()` or `not f()`. Unset for others.
+/// Returns the value of a condition about the GPU's support of bf16, which is assumed: `f()` or `not f()`. Unset for other
+/// conditions.
 std::optional<bool> asks_for_bf16(std::string_view text) {
   while (text.starts_with('(') && text.ends_with("))")) text = trimmed(text.substr(1, text.size() - 2), " \t\r\n");
   const bool is_negated = text.starts_with("not ");
@@ -62,8 +63,8 @@ std::optional<bool> asks_for_bf16(std::string_view text) {
   return !is_negated;
 }
 
-/// Returns whether an expression, of a flag or of a choice by a condition, follows from the GPUs' support of bf16: the
-/// part of `X if f() else Y` that counts, or `True` or `False`. Unset for others.
+/// Evaluates an expression that depends on the GPU's support of bf16, which is assumed. Returns the chosen part of `X if f()
+/// else Y`, or the value `True` or `False` of a condition. Unset for other expressions.
 std::optional<std::string> chosen_by_bf16(std::string_view text) {
   const std::size_t condition = text.find(" if "), other = text.find(" else ");
   if (condition != std::string_view::npos && other != std::string_view::npos && condition < other) {
@@ -136,8 +137,8 @@ class NotebookReader {
     }
     if (!trainer_) {
       throw Error(
-          fmt::format("{} is a notebook, of which only the calls of a trainer are read, and it has none", quote(path)),
-          "give the script that it starts, or model and plan as options: recommend MODEL --gpus N");
+          fmt::format("{} is a notebook without a call of a trainer, and no other code of notebooks is read", quote(path)),
+          "pass the script that the notebook starts, or set model and plan by options: recommend MODEL --gpus N");
     }
     change_assigned();
     choose_defaults();
@@ -172,7 +173,7 @@ class NotebookReader {
       return add_recomputation(call, at);
     const KnownCall* known = known_call(call.function);
     if (known != nullptr) add_known(*known, call, at);
-    // What is loaded later is no part of the training, except for what the call itself contains.
+    // Models that are loaded later are not trained, unless the trainer's call itself loads them.
     if (contains(plain_trainers, name) && !call.arguments.empty()) {
       built_ = cell_;
       built_end_ = call.arguments.back().offset + call.arguments.back().text.size();
@@ -184,8 +185,8 @@ class NotebookReader {
     const std::string_view name = last_name(call.function);
     const bool is_trainer = name.ends_with("Trainer");
     if (does_more_than_tune(name)) {
-      throw error(at, fmt::format("'{}': it generates samples, or compares several, in addition to training", call.function),
-                  "give options for the training step alone: --model, --gpus, --global-batch");
+      throw error(at, fmt::format("'{}': samples are generated or compared in addition to training", call.function),
+                  "use options for the training step alone: --model, --gpus, --global-batch");
     }
     const bool is_arguments = name.ends_with("TrainingArguments") && known_call(call.function) == nullptr;
     const std::string_view module = call.function.size() == name.size()
@@ -280,7 +281,7 @@ class NotebookReader {
   /// Adds what the libraries do if the notebook says nothing.
   void choose_defaults() {
     if (is_tuned_ && is_given_arguments_ && !has_own_arguments_ && !has_arguments_)
-      throw source_->error(*trainer_, "the trainer's arguments are made by no call that is read", as_options);
+      throw source_->error(*trainer_, "the trainer's arguments come from a call that is not read", as_options);
     for (auto& [name, entry] : usual_) {
       if (find(name) == nullptr) found_.push_back({std::move(entry), true});
     }
@@ -298,7 +299,7 @@ class NotebookReader {
     // [huggingface/transformers, modeling_utils.py, from_pretrained]
     add_default("torch_dtype", "float32");
     training_.warnings.push_back(fmt::format(
-        "{} does not give the precision of the loaded weights: fp32 is assumed, as before version 5 of transformers",
+        "{} does not set the precision of the loaded weights: fp32 is assumed, as before version 5 of transformers",
         quote(source_->origin())));
   }
 
@@ -374,7 +375,7 @@ class NotebookReader {
     add_setting(training_.settings, std::move(found.entry));
   }
 
-  /// Returns the value of an argument, with GPUs that support bf16. Unset if only running the notebook gives it.
+  /// Returns the value of an argument, assuming GPUs that support bf16. Unset if only running the notebook shows the value.
   [[nodiscard]] std::optional<std::string> value_of(const PythonArgument& argument) const {
     const std::string text = chosen_by_bf16(argument.text).value_or(argument.text);
     const bool is_name = !text.empty() && is_in_name(text[0]) && (text[0] < '0' || text[0] > '9') && text != "True" &&

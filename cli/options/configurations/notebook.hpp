@@ -27,8 +27,8 @@ struct NotebookTraining {
 
 /// Reads the literal arguments of the calls in a notebook that configure a training of transformers, PEFT or TRL, such as
 /// `TrainingArguments(per_device_train_batch_size=2)` and `LoraConfig(r=16)`. Nothing is run: names are replaced only if the
-/// notebook sets them once, to a literal, or if the user gives their `values`. Throws Error if the text is no notebook, if
-/// it calls no trainer, or another than Trainer, Seq2SeqTrainer and SFTTrainer.
+/// notebook sets them once, to a literal, or if the user gives their `values`. Throws Error if the text is not a notebook,
+/// or if the notebook calls no trainer, or a trainer other than Trainer, Seq2SeqTrainer and SFTTrainer.
 [[nodiscard]] NotebookTraining notebook_training(const std::string& text, const std::string& path,
                                                  const ScriptValues& values);
 

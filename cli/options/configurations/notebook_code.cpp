@@ -82,7 +82,7 @@ void append_text(std::string_view json, std::size_t at, std::size_t end, CodeCel
   }
 }
 
-/// Turns lines for the shell and for IPython itself into comments. Of a cell in another language, no line is left.
+/// Turns lines for the shell and for IPython itself into comments. Removes all lines of cells in other languages.
 void drop_commands(std::string& code) {
   constexpr std::array<std::string_view, 4> of_python{"%%capture", "%%prun", "%%time", "%%timeit"};
   const std::size_t end_of_word = std::min(code.find_first_of(" \t\r\n"), code.size());
@@ -175,7 +175,7 @@ std::vector<CodeCell> notebook_code(const std::string& text, const std::string& 
   const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_object() || !json.contains("cells") || !json["cells"].is_array()) {
     throw Error(fmt::format("{} is not a notebook: it has no list 'cells'", quote(path)),
-                "give model and plan as options: recommend MODEL --gpus N");
+                "set model and plan by options: recommend MODEL --gpus N");
   }
   return cells_of(text);
 }

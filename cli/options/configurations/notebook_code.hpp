@@ -18,7 +18,7 @@ struct CodeCell {
   [[nodiscard]] std::size_t place_of(std::size_t offset) const;
 };
 
-/// Returns the cells with Python in a notebook. Throws Error if the text is no notebook.
+/// Returns the cells with Python in a notebook. Throws Error if the text is not a notebook.
 [[nodiscard]] std::vector<CodeCell> notebook_code(const std::string& text, const std::string& path);
 
 }  // namespace ddl

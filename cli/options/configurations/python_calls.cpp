@@ -54,7 +54,7 @@ std::string_view stripped(std::string_view text) {
   return text.substr(first, text.find_last_not_of(gaps) - first + 1);
 }
 
-/// Returns the end of the gaps and the comments at `at`.
+/// Returns the offset after the spaces and comments at `at`.
 std::size_t end_of_gaps(std::string_view text, std::size_t at) {
   while (at < text.size() && (is_gap(text[at]) || text[at] == '#')) at = text[at] == '#' ? end_of_inert(text, at) : at + 1;
   return at;
@@ -79,7 +79,7 @@ void add_argument(std::string_view program, std::size_t begin, std::size_t end, 
       {.name = std::string(name), .text = std::string(is_too_deep ? std::string_view("...") : text), .offset = begin});
 }
 
-/// Returns an expression without the comments before and after it; all of it if there is one within.
+/// Returns an expression without the comments before and after it; the whole text if a comment is inside the expression.
 std::string_view without_comments(std::string_view expression) {
   const std::string_view text = stripped(expression.substr(end_of_gaps(expression, 0)));
   for (std::size_t i = 0; i < text.size(); i = std::max(end_of_inert(text, i), i + 1)) {
@@ -220,7 +220,7 @@ class Bindings {
   }
 
   void read_sign_of_statement(std::size_t at) {
-    // What follows these on their line may run several times, or not at all.
+    // Keywords whose line may run several times, or not at all.
     constexpr std::array<std::string_view, 12> heads{"if",     "elif",    "else", "for", "while", "try",
                                                      "except", "finally", "with", "def", "class", "case"};
     const char c = text_[at];
@@ -310,7 +310,7 @@ class Bindings {
 
 /// A bracket that is open.
 struct Bracket {
-  std::size_t call;      ///< its index; npos for other brackets
+  std::size_t call;      ///< index of the call; npos for other brackets
   std::size_t argument;  ///< the offset at which its current argument begins
 };
 

@@ -26,8 +26,8 @@ struct PythonCall {
 };
 
 /// Returns the calls in a program's text, in their order, also those within arguments of other calls. Strings, comments and
-/// the heads of functions and classes are skipped, and what is nested in more than 32 brackets. Of a text with a call that
-/// is not closed, returns the calls before it.
+/// the heads of functions and classes are skipped, and what is nested in more than 32 brackets. If a call is not closed,
+/// returns the calls before this call.
 [[nodiscard]] std::vector<PythonCall> python_calls(std::string_view text);
 
 /// The names that a program sets to a single literal, and changes nowhere.

@@ -113,7 +113,7 @@ bool has_mark(std::span<const std::string_view> marks, const std::vector<std::st
       marks, [&](std::string_view mark) { return !mark.empty() && std::ranges::all_of(split(mark, "+"), has); });
 }
 
-/// Whether the keys have so many marks of a format that no other program shares them by chance.
+/// Whether the keys contain so many marks of a format that another program is unlikely to have them by chance.
 bool has_several_marks(std::span<const std::string_view> marks, const std::vector<std::string>& keys) {
   constexpr std::ptrdiff_t several = 3;
   return std::ranges::count_if(marks, [&](const std::string_view& mark) { return has_mark(std::span(&mark, 1), keys); }) >=
@@ -121,8 +121,8 @@ bool has_several_marks(std::span<const std::string_view> marks, const std::vecto
 }
 
 /// Whether most keys of a file that have a value are in no table of the format, most of its sections have no other keys, and
-/// the file names no model. Then another program reads the file, and shares a key with the format by chance. Keys that begin
-/// with `_` are comments. A file that another file names is a configuration, whatever its keys are.
+/// the file names no model. Then the file belongs to another program, which happens to share a key with the format. Keys
+/// that begin with `_` are comments. A file that another file names is always a configuration.
 bool is_mostly_unknown(const ConfigurationFormat& format, const ConfiguredText& text) {
   if (!text.is_given || has_several_marks(format.marks, text.keys)) return false;
   std::set<std::string> different;

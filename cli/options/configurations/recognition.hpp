@@ -32,9 +32,10 @@ struct ConfiguredText {
 [[nodiscard]] bool lends_arguments(const ConfigurationFormat& format);
 /// Returns an argument as the user wrote it: `--seq-length 2048`.
 [[nodiscard]] std::string argument_text(const ConfigEntry& setting);
-/// Moves commands that do not train to the beginning: they explain the arguments they have.
+/// Moves refusals of commands that do not train to the beginning, because they explain the other refusals.
 void put_commands_first(std::span<Refusal> refusals);
-/// Takes the arguments of DeepSpeed out of a file that contains them in place of the name of DeepSpeed's file.
+/// Removes the arguments of DeepSpeed from a file that contains them instead of the name of a DeepSpeed file, and returns
+/// them.
 [[nodiscard]] ConfigEntries take_inner(const ConfigurationFormat& format, ConfigEntries& settings,
                                        std::vector<std::string>& keys);
 /// Whether a pattern matches the key. A pattern may end in `*`.

@@ -174,10 +174,10 @@ class ArgumentsReader {
           is_tools_program(program.text) ? program.text + " " + words[*one.program + 1].text : program.text;
       warn(program, fmt::format("{} is skipped: {}", quote(shown), other_reason(words, *one.program)));
     }
-    // Trainings that are not supported explain more than the programs around them, which train nothing.
+    // The refusal of an unsupported training explains more than refusals of the programs around it, which train nothing.
     std::ranges::stable_partition(all_.refused_programs, [](const PlacedText& each) {
       const OtherProgram* const other = other_program(each.text);
-      return other == nullptr || !other->hint.starts_with("give the script");
+      return other == nullptr || !other->hint.starts_with("pass the script");
     });
     for (const LaunchedProgram& one : launched) {
       if (is_skipped(one)) continue;
@@ -373,7 +373,7 @@ class ArgumentsReader {
   }
 
   void warn_of_another(const PlacedText& program, bool is_conditional) {
-    if (is_conditional) warn(program, "this command is in a branch or a loop; it is read as if it ran once");
+    if (is_conditional) warn(program, "this command is in a branch or a loop: one run is assumed");
     if (has_program_) warn(program, "the script launches another program; if both set an argument, the value here is used");
     has_program_ = true;
   }
@@ -430,8 +430,7 @@ class ArgumentsReader {
       const std::size_t equals = word.find('=');
       const bool is_key = word.starts_with("--") || (launches && word.size() > 1 && word[0] == '-');
       if (is_key && words[i].certainty() == Certainty::optional) {
-        warn(words[i],
-             fmt::format("{} is ignored: it is unknown whether the branch around it runs", quote(word.substr(0, equals))));
+        warn(words[i], fmt::format("{} is ignored: this branch of the script may not run", quote(word.substr(0, equals))));
         while (i + 1 < end && is_value(words[i + 1]) && equals == std::string::npos) ++i;
       } else if (is_key) {
         has_key = true;

@@ -3,7 +3,8 @@
 #include <optional>
 #include <string>
 
-// Readers of scripts in files that are no scripts of a shell. In their results, every line of the file stays in its place.
+// Readers of scripts in files that are not shell scripts. In the returned scripts, every line of the file keeps its
+// position.
 
 namespace ddl {
 
@@ -22,7 +23,7 @@ namespace ddl {
 /// Returns the commands of a cluster's job in YAML as the text of a script. The number of nodes, and of GPUs on each, become
 /// the variables NNODES and NPROC_PER_NODE, and the GPU's name a directive of Slurm. Reads jobs of Kubernetes (Job,
 /// PyTorchJob, MPIJob, JobSet, RayJob, …), SkyPilot, Azure ML, dstack, Determined, Vertex AI and Docker Compose. Empty if
-/// the text is none of these, or starts no command.
+/// the text is not such a job, or starts no command.
 [[nodiscard]] std::optional<std::string> script_of_job(const std::string& text, const std::string& path);
 
 }  // namespace ddl

@@ -278,7 +278,7 @@ void ShellReader::run_file(const PlacedText& name, const std::vector<PlacedText>
                                 name.text.find("module") != std::string::npos ||
                                 name.text.find("bashrc") != std::string::npos;
     if (!is_environment) {
-      skip(is_own_process ? fmt::format("it launches {}: give that file instead", quote(name.text))
+      skip(is_own_process ? fmt::format("the script launches {}: pass that file instead", quote(name.text))
                           : fmt::format("{}: no such script is next to this one", quote("source " + name.text)),
            name.origin());
     }
@@ -304,12 +304,12 @@ void ShellReader::run_file(const PlacedText& name, const std::vector<PlacedText>
 
 void ShellReader::perform_text(const PlacedText& text, ScriptRun run, const std::vector<PlacedText>* arguments) {
   if (state_.depth >= most_inner_texts) {
-    skip("scripts that call each other too often", text.origin());
+    skip("too deeply nested calls of scripts", text.origin());
     return;
   }
   state_.inner_bytes += text.text.size();
   if (state_.inner_bytes > most_inner_bytes)
-    throw state_.error(text.origin(), fmt::format("the script runs more than {} bytes of its own texts", most_inner_bytes));
+    throw state_.error(text.origin(), fmt::format("the nested commands of the script exceed {} bytes", most_inner_bytes));
   ++state_.depth;
   if (arguments != nullptr) state_.positions.push_back(*arguments);
   ShellReader(state_, inputs_, text).read(run);
@@ -351,7 +351,7 @@ bool ShellReader::perform_inner_shell(const Simple& simple, ScriptRun run) {
          (!words[i - 1].text.starts_with('-') || document_named(words[i].text) != nullptr ||
           (inputs_.load && inputs_.load(words[i].text))));
     if (is_script && !(i > 0 && words[i].text.starts_with('-'))) {
-      // A script that is not at hand may start the command after it: srun launch.sh python train.py …
+      // A script that is not available may start the command after it: srun launch.sh python train.py …
       const auto behind = words.begin() + static_cast<std::ptrdiff_t>(i) + 1;
       const bool wraps = std::any_of(behind, words.end(), [](const PlacedText& word) { return word.text.ends_with(".py"); });
       if (wraps && document_named(words[i].text) == nullptr && !(inputs_.load && inputs_.load(words[i].text))) return false;

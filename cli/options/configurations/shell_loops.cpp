@@ -115,14 +115,14 @@ std::optional<bool> ShellReader::follow_turn(const CountedLoop& loop, std::span<
   try {
     read_list(ScriptRun::yes, ends);
   } catch (const Error&) {
-    return std::nullopt;  // the body exceeds a limit, unless it has an error, which is found again
+    return std::nullopt;  // the body exceeds a limit, or has an error that is reported later
   }
   const bool starts = state_.script.commands.size() != commands || own_.has_ended != had_ended;
   return starts ? std::nullopt : std::optional(true);
 }
 
 /// Follows `for ((i = 0; i < N; i++))` turn by turn. Returns false, at the beginning of the body, if a number is unknown, if
-/// the body starts commands, or if the loop takes too long. What the turns changed is then put back.
+/// the body starts commands, or if the loop takes too long. The changes by the turns are then undone.
 bool ShellReader::follow_loop(std::string_view header, std::span<const std::string_view> ends) {
   constexpr std::size_t most_looped = std::size_t{1} << 20U;
   constexpr int most_counted_loops = 64;
@@ -135,7 +135,7 @@ bool ShellReader::follow_loop(std::string_view header, std::span<const std::stri
   const auto end = [&](bool is_followed) {
     const std::size_t work = state_.looped + state_.work() - start;
     if (is_followed) {
-      // The turns count as the work of loops alone.
+      // The turns count only as the work of loops.
       state_.expanded = before.expanded;
       state_.inner_bytes = before.inner_bytes;
       state_.commands = before.commands;

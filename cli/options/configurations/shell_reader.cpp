@@ -150,8 +150,8 @@ ShellReader::Status ShellReader::read_conditions(ScriptRun run) {
 ShellReader::Status ShellReader::read_command(ScriptRun run) {
   if (++state_.commands > most_script_commands || state_.variables.copied() > 16 * most_expanded_bytes) {
     throw state_.error(words_.origin(words_.at()),
-                       fmt::format("the script takes more than {} commands", most_script_commands),
-                       "give only the part of the script that launches the training");
+                       fmt::format("the script runs more than {} commands", most_script_commands),
+                       "pass only the part of the script that launches the training");
   }
   words_.expand(run != ScriptRun::no);
   words_.skip_blanks();

@@ -85,7 +85,7 @@ class ShellReader {
     std::string end;
     bool is_plain = false;  ///< variables in the text are not expanded
   };
-  /// What a command changes besides ShellState. A loop that is not followed after all puts both back.
+  /// What a command changes besides ShellState. If the reader gives up following a loop, both are restored.
   struct Progress {
     std::vector<Document> documents{};
     /// The end of the last line with here-documents (`<<`), and the position after the documents, which follow that line.

@@ -49,8 +49,8 @@ struct ShellAssignment {
 /// A file that the script writes: `cat > ds.json <<EOF`, `sed s/STAGE/1/ template.json > ds.json`.
 struct ShellDocument {
   std::string name;
-  std::string text;      ///< as a configuration: unknown values are `auto`
-  PlacedText written{};  ///< as a script
+  std::string text;      ///< the text, read as a configuration: unknown values are `auto`
+  PlacedText written{};  ///< the text, read as a script
   bool differs = false;  ///< whether branches of which it is unknown which runs write different texts
 };
 

@@ -66,7 +66,7 @@ bool is_of_launchers(std::string_view name) {
 
 void ShellWords::put(ShellWordList& words, char c, ByteOrigin origin) {
   if (++state_.expanded > most_expanded_bytes) {
-    throw state_.error(origin, fmt::format("the words of the script are more than {} bytes", most_expanded_bytes),
+    throw state_.error(origin, fmt::format("the words of the script exceed {} bytes", most_expanded_bytes),
                        "variables that refer to each other may double at each step");
   }
   begin(words, origin);

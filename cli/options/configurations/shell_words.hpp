@@ -63,7 +63,7 @@ class ShellWords {
   [[nodiscard]] bool stands(std::string_view word) const { return text_.substr(at_).starts_with(word); }
   [[nodiscard]] std::size_t at() const { return at_; }
   void go_to(std::size_t at) { at_ = at; }
-  /// Goes to the beginning of a command, whatever was being read.
+  /// Goes to the beginning of a command, outside of quotes.
   void restart(std::size_t at) {
     at_ = at;
     in_quotes_ = has_empty_list_ = false;
@@ -97,7 +97,8 @@ class ShellWords {
   static void begin(ShellWordList& words, ByteOrigin origin);
   void put_text(ShellWordList& words, const PlacedText& text, bool splits);
   void put_unknown(ShellWordList& words, std::size_t from, std::size_t to);
-  /// Puts the value of an arithmetic expression; if a variable in it is unknown, puts the unknown value of this variable.
+  /// Appends the value of an arithmetic expression. If a variable in the expression is unknown, appends the unknown value of
+  /// this variable.
   void put_arithmetic(ShellWordList& words, std::string_view text, std::size_t from);
   void forget_changed(std::string_view text, std::size_t from);
   void put_number(ShellWordList& words, std::int64_t number, std::size_t from);

@@ -8,8 +8,8 @@
 
 namespace ddl {
 
-/// Returns the index of the program that words such as `nohup` and `timeout 3600` start; these have options, settings of
-/// variables and numbers.
+/// Returns the index of the program that words such as `nohup` and `timeout 3600` start. Skips their options, assignments of
+/// variables, and numbers.
 [[nodiscard]] std::size_t first_program(const std::vector<PlacedText>& words, std::size_t from);
 /// Whether a program starts launchers on nodes that its options before `--` count: `gantry run --replicas 2 -- torchrun …`.
 [[nodiscard]] bool starts_launchers(std::string_view program);

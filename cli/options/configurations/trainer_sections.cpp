@@ -91,7 +91,7 @@ bool names_model(const std::string& argument) {
   return row != nullptr && row->field == ConfigField::model;
 }
 
-/// Returns the place of a key that names the model in the order of `model_keys`, in which `model_name` stands for `name`.
+/// Returns the position in `model_keys` of a key that names the model. `name` has the position of `model_name`.
 std::size_t model_rank(std::string_view key) {
   key.remove_prefix(key.rfind('.') + 1);
   if (key.starts_with("model_")) key.remove_prefix(std::string_view("model_").size());

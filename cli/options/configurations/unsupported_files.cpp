@@ -26,7 +26,7 @@ Refusal refusal_of(const PlacedText& program, const OtherProgram& other, const C
     return {
         .at = entry,
         .message = fmt::format("{} is only one of the programs that the branches of this script run", quote(program.text)),
-        .hint = "write --set NAME=VALUE, by which the branches are decided, such as --set 1=train"};
+        .hint = "choose the branch with --set NAME=VALUE, such as --set 1=train"};
   }
   return {.at = entry,
           .message = fmt::format("the program {} is not supported: {}", quote(program.text), other.reason),
@@ -49,14 +49,14 @@ void refuse_foreign(const ConfiguredText& text, const std::string& path) {
 void refuse_program(const std::string& path) {
   if (path.ends_with(".onnx"))
     throw Error(fmt::format("{} is a model, not a configuration", quote(path)),
-                "give it as the model: recommend net.onnx --gpus N");
+                "pass the file as the model: recommend net.onnx --gpus N");
   if (!path.ends_with(".py")) return;
   const std::string text = read_file(path, max_configuration_file_bytes);
   const auto says = [&](std::string_view words) { return text.find(words) != std::string::npos; };
-  constexpr const char* hint = "give model and plan as options: recommend MODEL --gpus N, or give the launch script";
+  constexpr const char* hint = "set model and plan by options: recommend MODEL --gpus N, or pass the launch script";
   if (says("torchtitan")) {
     throw Error(fmt::format("{} is a configuration of torchtitan in Python, which is not read", quote(path)),
-                "write its values as TOML, as torchtitan up to 0.2 reads them: [parallelism] tensor_parallel_degree = 2");
+                "write the values as TOML, which torchtitan up to 0.2 reads: [parallelism] tensor_parallel_degree = 2");
   }
   if (says("nemo.collections") || says("megatron.bridge"))
     throw Error(fmt::format("{} is a recipe of NeMo in Python, which is not read", quote(path)), hint);
@@ -68,15 +68,15 @@ void refuse_unparsed(const std::string& text, const std::string& path) {
   if (placeholder != std::string::npos && text.find("}}", placeholder) != std::string::npos)
     throw SourceText(text, path)
         .error(placeholder, "this is a template, whose placeholders have to be filled in",
-               "give the file that is made from it, such as the output of 'helm template'");
+               "pass the file that the template generates, such as the output of 'helm template'");
   const auto says = [&](std::string_view key) { return text.find(key) != std::string::npos; };
   // Jobs of Kubernetes, and of SkyPilot [skypilot-org/skypilot, sky/utils/schemas.py].
   const bool is_task = says("resources:") && says("accelerators:") && says("run:");
   if (!is_task && !(says("apiVersion:") && says("kind:"))) return;
-  // The error in the YAML of one document; several documents are no error in such a file.
+  // The error in the YAML of one document. Several documents in such a file are not an error.
   if (!says("\n---")) static_cast<void>(YamlNode::parse(text, path));
   throw Error(fmt::format("{}: this is a configuration of a cluster's job, which is not read", visible(path)),
-              "give the script or the configuration that it starts");
+              "pass the script or the configuration that the job starts");
 }
 
 void refuse_default_sizes(Configuration& read, const Fact& named) {
@@ -85,7 +85,7 @@ void refuse_default_sizes(Configuration& read, const Fact& named) {
   if (read.writes(ConfigField::model) || read.writes(ConfigField::layers)) return;
   read.refusals.push_back(
       {.at = *named.from,
-       .message = fmt::format("there is no file {}, which may give the sizes of the model", quote(named.value)),
+       .message = fmt::format("there is no file {}, which may contain the sizes of the model", quote(named.value)),
        .hint = "name the trained model with --model, or put the file into the folder of this file",
        .is_of_model = true});
 }
@@ -116,9 +116,10 @@ void refuse_unrecognized(const Configuration& read, bool is_given) {
     const std::string variable = variable_of(file);
     throw file.error(
         fmt::format("there is no file {}, which may show the tool and its arguments", quote(file.value)),
-        fmt::format("{}put the file into the folder of this script, or give model and plan as options: "
-                    "recommend MODEL --gpus N",
-                    variable.empty() ? "" : fmt::format("give the variables of its name: --set {}=VALUE; or ", variable)));
+        fmt::format(
+            "{}put the file into the folder of this script, or set model and plan by options: "
+            "recommend MODEL --gpus N",
+            variable.empty() ? "" : fmt::format("set the variables of the file's name: --set {}=VALUE; or ", variable)));
   }
 }
 
@@ -129,35 +130,37 @@ struct OtherText {
   std::string_view word, second;  ///< texts that files of this kind contain; `second` may be empty
   std::string_view hint;
 };
-constexpr std::string_view is_benchmark = "it is the output of a benchmark: 'ddl-oracle calibrate network {}' reads it";
-constexpr std::string_view is_description = "it describes a model: 'ddl-oracle models import {}' reads it";
+constexpr std::string_view is_benchmark =
+    "the file is the output of a benchmark: 'ddl-oracle calibrate network {}' reads it";
+constexpr std::string_view is_description = "the file describes a model: 'ddl-oracle models import {}' reads it";
 constexpr std::string_view is_sizes =
-    "it gives sizes of a model: write them in a file as arguments of Megatron-LM, such as --num-layers 32 --hidden-size "
+    "the file has sizes of a model: write them as arguments of Megatron-LM into a script, such as --num-layers 32 "
+    "--hidden-size "
     "4096";
-/// The first row whose texts are in the file counts.
+/// The first row whose texts are in the file is used.
 constexpr auto other_json = std::to_array<OtherText>({
-    {"\"schema\"", "\"inputs\"", "it is an answer of this program: 'ddl-oracle explain --plan {}' reads it"},
-    {"\"traceEvents\"", "", "it is a trace: 'ddl-oracle profile import {} --model MODEL' reads it"},
+    {"\"schema\"", "\"inputs\"", "the file is an answer of this program: 'ddl-oracle explain --plan {}' reads it"},
+    {"\"traceEvents\"", "", "the file is a trace: 'ddl-oracle profile import {} --model MODEL' reads it"},
     {"\"_class_name\"", "",
-     "it describes a model of diffusers, which is not read: write its layers as docs/models.md shows"},
+     "the file describes a model of diffusers, which is not read: write a model file (docs/models.md)"},
     {"\"peft_type\"", "",
-     "it describes adapters of PEFT: give rank and modules with the model: recommend "
+     "the file describes adapters of PEFT: set rank and modules in the name of the model: recommend "
      "llama3-8b@lora=16@lora_layers=q_proj+v_proj"},
     {"\"model_type\"", "\"hidden_size", is_description},
     {"\"model_type\"", "\"vocab_size\"", is_description},
     {"\"architectures\"", "", is_description},
     // Sizes in the style of BERT's first files, and those of mlfoundations/open_lm.
     {"\"num_hidden_layers\"", "\"num_attention_heads\"",
-     "it gives sizes of a model without its type: add \"model_type\", such as \"model_type\": \"bert\", and run: ddl-oracle "
+     "the file has sizes of a model, but no type: add \"model_type\", such as \"model_type\": \"bert\", and run: ddl-oracle "
      "models import {}"},
     {"\"n_layers\"", "\"hidden_dim\"", is_sizes},
     {"\"nccl_version\"", "\"results\"", is_benchmark},
 });
 constexpr auto other_yaml = std::to_array<OtherText>({
-    {"\nformat: ", "\nplan:", "it is a job file: 'ddl-oracle check {}' reads it"},
-    {"\nformat: ", "\nlayers:", "it is a model file: 'ddl-oracle recommend {} --gpus N' reads it"},
-    {"\nformat: ", "\nfamily:", "it is a model file: 'ddl-oracle recommend {} --gpus N' reads it"},
-    {"kv_cache_config:", "", "it serves a model: give the configuration of a training"},
+    {"\nformat: ", "\nplan:", "the file is a job file: 'ddl-oracle check {}' reads it"},
+    {"\nformat: ", "\nlayers:", "the file is a model file: 'ddl-oracle recommend {} --gpus N' reads it"},
+    {"\nformat: ", "\nfamily:", "the file is a model file: 'ddl-oracle recommend {} --gpus N' reads it"},
+    {"kv_cache_config:", "", "the file configures a server of a model: pass the configuration of a training"},
     {"num_layers:", "hidden_size:", is_sizes},
     {"num_layers:", "d_model:", is_sizes},
 });
@@ -182,7 +185,7 @@ bool names_training(std::string_view path) {
 }
 
 /// Returns the script among the skipped parts of another script that is the most likely to train, as a hint; empty if there
-/// is none. A script that fetches or prepares something is none.
+/// is none. Scripts that fetch or prepare something are ignored.
 std::string launched_script(const std::vector<std::string>& skipped) {
   constexpr std::string_view launches = ": it launches ";
   std::string first;
@@ -212,15 +215,16 @@ std::string hint_of_script(const std::string& text, const std::string& path) {
   const std::string launched = launched_script(script.skipped);
   if (!launched.empty() && training == programs.rend()) return launched;
   if (programs.empty() && script_of_job(text, path))
-    return "its commands start no known program: give the script or the configuration of the training";
+    return "the script starts no known program: pass the script or the configuration of the training";
   if (programs.empty() && script.values.size() > script.commands.size())
     return fmt::format(
-        "it sets variables, and starts no training: give the configuration or the script that uses them: "
+        "the script sets variables, and starts no training: pass the configuration or the script that uses them: "
         "--like FILE --set {}",
         visible(path));
   if (programs.empty()) return {};
-  return fmt::format("it starts {}, whose arguments are unknown: give model and plan as options: recommend MODEL --gpus N",
-                     quote(training == programs.rend() ? programs.back().text : training->text));
+  return fmt::format(
+      "the script starts {}, whose arguments are unknown: set model and plan by options: recommend MODEL --gpus N",
+      quote(training == programs.rend() ? programs.back().text : training->text));
 }
 
 }  // namespace

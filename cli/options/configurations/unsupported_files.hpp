@@ -15,10 +15,10 @@ namespace ddl {
 void refuse_foreign(const ConfiguredText& text, const std::string& path);
 /// Throws Error if the file is a program in Python or an ONNX file.
 void refuse_program(const std::string& path);
-/// Throws Error if a text that is no YAML of one document is a template, or describes jobs of a cluster.
+/// Throws Error if a text that is not a single YAML document is a template, or describes jobs of a cluster.
 void refuse_unparsed(const std::string& text, const std::string& path);
-/// Refuses the tool's default sizes of the model if the missing file `named`, other than the file of the defaults, may give
-/// others.
+/// Refuses the tool's default sizes of the model if the missing file `named` may set other sizes. `named` is not the file of
+/// the defaults.
 void refuse_default_sizes(Configuration& read, const Fact& named);
 /// Throws Error if a configuration of an unknown tool has an argument that is refused or, if the user gave this file, names
 /// a file that was not found, because only that file shows the tool.

@@ -125,9 +125,9 @@ void unwrap_flagscale(ConfigEntries& settings) {
   add_width(settings);
 }
 
-/// A key of Megatron-LM's YAML files that is no argument of a command line: with `value`, it means `argument`, and with
-/// `usual`, Megatron-LM's default. A row without a value gives the key the meaning of the argument [NVIDIA/Megatron-LM,
-/// megatron/training/yaml_arguments.py].
+/// A key of Megatron-LM's YAML files that is not a command-line argument. With `value`, the key means `argument`. With
+/// `usual`, the key means Megatron-LM's default. If a row has no value, the key means the argument with the key's value
+/// [NVIDIA/Megatron-LM, megatron/training/yaml_arguments.py].
 struct YamlKey {
   std::string_view key, value, argument, usual{};
 };
@@ -139,7 +139,7 @@ constexpr std::array<YamlKey, 4> megatron_yaml_keys{{{"activation_func", "swiglu
 /// Keys of these files that Megatron-LM does not read, or sets itself. Only `activation_func` decides on SwiGLU.
 constexpr std::array<std::string_view, 3> unread_yaml_keys{"virtual_pipeline_model_parallel_size", "swiglu", "squared_relu"};
 
-/// Whether the activation of a file for `--yaml-cfg` is gated, whatever `gated_linear_unit` says.
+/// Whether the activation of a file for `--yaml-cfg` is gated. `gated_linear_unit` does not matter.
 bool is_swiglu(const ConfigEntries& settings) {
   return std::ranges::any_of(settings, [](const ConfigEntry& each) {
     return each.key == "language_model.activation_func" && lower_case(each.value) == "swiglu";
@@ -286,7 +286,7 @@ std::optional<WrappedModel> unwrap_settings(ConfigEntries& settings) {
 }
 
 void join_meshes(ConfigEntries& settings) {
-  // If the file does not set these, their default is -1: all devices that remain.
+  // The axes with a default of -1, which means all remaining devices.
   const bool has_copies = entry_named(settings, "dcn_data_parallelism") != nullptr;
   const bool has_shards = entry_named(settings, "ici_fsdp_parallelism") != nullptr;
   ConfigEntries joined;
@@ -342,7 +342,7 @@ void join_hydra_name(ConfigEntries& settings, const std::string& path) {
 }
 
 /// Adds the arguments of a section that is written as JSON, such as `--fsdp_config '{"fsdp_version": 2}'`. Returns false if
-/// the text is no JSON.
+/// the text is not JSON.
 bool add_written_section(ConfigEntries& all, const ConfigEntry& section) {
   ConfigEntries parts;
   try {

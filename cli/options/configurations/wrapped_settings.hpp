@@ -14,7 +14,7 @@ struct WrappedModel {
   bool is_resized = false;  ///< whether the arguments change the sizes of this model
 };
 
-/// Primus puts the arguments of Megatron-LM or torchtitan under `modules.pre_trainer.overrides` [AMD-AGI/Primus, examples].
+/// Primus has the arguments of Megatron-LM or torchtitan under `modules.pre_trainer.overrides` [AMD-AGI/Primus, examples].
 /// FlagScale groups the arguments of Megatron-LM in sections. Renames these arguments to the names in their own tool, so
 /// that the tables of this tool apply. Returns the model that the file names; empty if it names none, if the settings are of
 /// another tool, or if they wrap a tool that is not read.
@@ -22,8 +22,8 @@ struct WrappedModel {
 /// MaxText gives each axis of its mesh a degree within a slice and one among slices: `ici_tensor_parallelism` and
 /// `dcn_tensor_parallelism`. Multiplies both, under the name of the first.
 void join_meshes(ConfigEntries& settings);
-/// Vision-language models of Megatron-LM have the tokens of an image in `--seq-length`, and those of a sample in
-/// `--dataloader-seq-length`, or else in `--decoder-seq-length`: removes the first if the second is given
+/// In vision-language models of Megatron-LM, `--seq-length` counts the tokens of an image. The tokens of a sample are
+/// `--dataloader-seq-length`, or else `--decoder-seq-length`. If one of these is given, removes `--seq-length`
 /// [examples/multimodal/multimodal_args.py].
 void drop_image_length(ConfigEntries& settings);
 /// Replaces an argument that is a section, or names its file, such as `--fsdp_config fsdp.json`, by the section, and

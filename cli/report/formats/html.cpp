@@ -36,7 +36,7 @@ std::string with_verdict(std::string_view text) {
   return html_text(text);
 }
 
-/// Returns a name as HTML that narrow screens may break after a sign: `layer0.<wbr>attention1`, `h100:<wbr>256`.
+/// Returns a name as HTML that narrow screens may break after a separator: `layer0.<wbr>attention1`, `h100:<wbr>256`.
 std::string breakable(std::string_view text) {
   static constexpr std::string_view signs = "._:+/";
   const std::string written = html_text(text);
@@ -143,7 +143,7 @@ class HtmlWriter {
   }
 
   void reproduce(const std::string& command, std::string_view note) {
-    (*this)(Section{"How to reproduce it", ""});
+    (*this)(Section{"How to reproduce this answer", ""});
     out_ += "<pre>" + lines(command) + "</pre>\n";
     out_ += fmt::format("<p class=\"note\">ddl-oracle {}, commit {}.{}{}</p>\n", html_text(version()), html_text(commit()),
                         note.empty() ? "" : " ", html_text(note));
@@ -241,7 +241,7 @@ class HtmlWriter {
     return out + "</svg>";
   }
 
-  /// `shown`: the CSS class of the column, on which it depends whether a narrow screen shows the bars.
+  /// `shown`: the CSS class of the column, which determines whether a narrow screen shows the bars.
   [[nodiscard]] static std::string legend_of_shares(const Bars& bars, std::string_view shown) {
     std::string out = fmt::format("<ul class=\"legend{}\">", shown);
     for (std::size_t i = 0; i < bars.pieces.size(); ++i) {

@@ -29,7 +29,7 @@ struct LabelBox {
 /// Keeps the texts that were drawn, and finds out for which widths a further text has room.
 class TextPlaces {
  public:
-  /// Returns whether the text has room on each of the widths in `plot_pixels`, and keeps it if it has room in a window.
+  /// Returns, for each width in `plot_pixels`, whether the text has room. Keeps the text if it has room in a window.
   std::array<bool, 2> take(const LabelBox& text) {
     std::array<bool, 2> room{true, true};
     for (std::size_t i = 0; i < plot_pixels.size(); ++i) {

@@ -122,7 +122,7 @@ std::string markdown_format(const Report& report, const Style& /*style*/) {
   for (const Block& block : report.document.blocks) std::visit(writer, block);
   for (const Block& block : errors_document(report).blocks) std::visit(writer, block);
   if (!report.command.empty()) {
-    writer(Section{"How to reproduce it", ""});
+    writer(Section{"How to reproduce this answer", ""});
     writer(Verbatim{report.command});
     writer(Line{{{fmt::format("ddl-oracle {}, commit {}", version(), commit())}}});
   }

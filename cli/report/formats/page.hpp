@@ -11,7 +11,7 @@ inline constexpr std::size_t most_page_width = 10'000;
 /// The properties of the page for which a text is formatted: its width and its character set.
 struct Page {
   std::size_t width = usual_width;
-  bool wide = false;   ///< whether tables have all columns, whatever their width
+  bool wide = false;   ///< whether tables have all columns, even if the page is too narrow
   bool ascii = false;  ///< whether only ASCII characters are used
 
   static constexpr std::size_t usual_width = 100, least_width = 20;

@@ -121,7 +121,7 @@ std::vector<std::size_t> bar_lengths(const std::vector<double>& shares, std::siz
   return lengths;
 }
 
-/// A difference of one sign may come from rounding.
+/// A difference of one character may come from rounding.
 bool bars_differ(const Bars& bars) {
   if (bars.shares.size() < 2) return true;
   std::vector<std::size_t> least, most;

@@ -24,7 +24,7 @@ struct TableLayout {
 
 /// Divides `width` into whole columns in proportion to the shares. The columns add up to the rounded sum of the shares.
 [[nodiscard]] std::vector<std::size_t> bar_lengths(const std::vector<double>& shares, std::size_t width);
-/// Whether the drawn bars of two rows differ by more than one sign, in the length of any piece. Otherwise a `useful`
+/// Whether the drawn bars of two rows differ by more than one character, in the length of any piece. Otherwise a `useful`
 /// column of bars is only shown if all columns are requested. The bar of a single row is always shown.
 [[nodiscard]] bool bars_differ(const Bars& bars);
 

@@ -75,7 +75,7 @@ FairShares max_min_shares(const std::vector<double>& capacities, const std::vect
     const double limit = flows[by_limit[limited]].limit;
     level = std::max(level, std::min(full, limit));
     if (level == std::numeric_limits<double>::infinity()) {
-      throw Error("a flow that crosses no link has no rate", "give the flow a limit");
+      throw Error("a flow that crosses no link has no rate", "set a limit for the flow");
     }
     // The full links are determined before the first flow stops, because a stop changes the free capacity of other links.
     std::vector<std::size_t> full_links;

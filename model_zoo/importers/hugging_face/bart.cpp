@@ -5,7 +5,7 @@
 namespace ddl {
 namespace {
 
-/// What the types of this family do not write into their files. The class names begin with `classes`.
+/// Properties of this family's types that are not in their files. The class names begin with `classes`.
 struct BartDefaults {
   std::string_view classes;
   std::int64_t vocabulary;
@@ -37,17 +37,17 @@ FamilyModel read_bart_type(HuggingFaceConfig& config, const BartDefaults& usual)
   model.set("activation", config.activation({"activation_function"}, usual.activation));
   model.set_number("dropout", config.fraction({"dropout"}, 0.1));
   model.set("fused", config.fused());
-  constexpr std::string_view halves = "the encoder and the decoder of the bundled family have the same sizes";
+  constexpr std::string_view halves = "the bundled models have an encoder and a decoder of equal sizes";
   config.require_number("decoder_attention_heads", static_cast<double>(heads), halves);
   config.require_number("decoder_ffn_dim", static_cast<double>(feed_forward), halves);
   config.require("tie_word_embeddings", true, "the head shares the embedding");
-  // Files of 2020 repeat what holds for the type.
+  // Files of 2020 repeat properties that all models of the type have.
   constexpr std::string_view own = "models of this type have these norms and positions";
   config.require("normalize_before", usual.is_norm_before, own);
   config.require("add_final_layer_norm", usual.is_norm_before, own);
   config.require("normalize_embedding", usual.has_embedding_norm, own);
   config.require("static_position_embeddings", !usual.has_trained_positions, own);
-  config.require("add_bias_logits", false, "the head of the bundled family has no bias");
+  config.require("add_bias_logits", false, "the head of the bundled models has no bias");
   for (const std::string_view key : {"num_hidden_layers", "attention_dropout", "activation_dropout", "encoder_layerdrop",
                                      "decoder_layerdrop", "extra_pos_embeddings"})
     config.accept(key);

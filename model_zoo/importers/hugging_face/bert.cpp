@@ -63,7 +63,7 @@ FamilyModel read_bert(HuggingFaceConfig& config) {
 FamilyModel read_ernie(HuggingFaceConfig& config) {
   FamilyModel model = read_encoder(config, "Ernie", 30522);
   model.set("tokens", config.tokens({"max_position_embeddings"}, 512));
-  config.require("use_task_id", false, "tasks have no embedding");
+  config.require("use_task_id", false, "embeddings of tasks are not supported");
   return model;
 }
 

@@ -97,7 +97,7 @@ std::int64_t read_text_tower(HuggingFaceConfig& config, FamilyModel& model, cons
 FamilyModel read_both(HuggingFaceConfig& config, const TowerDefaults& usual) {
   FamilyModel model{.family = "clip"};
   static_cast<void>(config.head_with(usual.classes, {{"Model", "both"}}));
-  // The library takes all values of an object `…_config_dict`, which older files have in addition.
+  // If an older file also has an object `…_config_dict`, the library reads all values from that object.
   const auto object = [&](const std::string& key) {
     const bool is_older = is_class(usual) && config.has_object(key + "_dict");
     for (const std::string& name : {key, key + "_dict"}) config.accept(name);
@@ -116,7 +116,7 @@ FamilyModel read_both(HuggingFaceConfig& config, const TowerDefaults& usual) {
   return model;
 }
 
-/// Reads whether the one encoder of a file has the matrix before the comparison. `name`: in the names of the classes.
+/// Reads whether a file's only encoder has the projection for the comparison. `name`: the encoder's part of the class names.
 void read_projection(HuggingFaceConfig& config, FamilyModel& model, const TowerDefaults& usual, std::string_view name) {
   const std::string classes = fmt::format("{}{}", usual.classes, name);
   if (!is_class(usual)) {

@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view config_hint = "give the 'config.json' of a model of Hugging Face's transformers";
+constexpr std::string_view config_hint = "pass the 'config.json' of a model of Hugging Face's transformers";
 
 /// The library's names of activation functions, each with the name in model files of this program.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 18> activations{{{"gelu", "gelu"},

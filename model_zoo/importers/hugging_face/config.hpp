@@ -120,7 +120,7 @@ class HuggingFaceConfig {
   void unknown(std::string_view key, const std::string& message, const std::string& hint = {});
   [[noreturn]] void fail(std::string_view key, const std::string& message, const std::string& hint = {}) const;
   void warn(std::string message) { warnings_.push_back(std::move(message)); }
-  /// Accepts a key whose value holds for all models of the type.
+  /// Accepts a key whose value is the same for all models of the type.
   void accept(std::string_view key) { asked_.emplace(key); }
   /// Warns of modules for multi-token prediction, which the library leaves out.
   void warn_of_predictors(std::string_view parameter = {});
@@ -142,11 +142,11 @@ class HuggingFaceConfig {
                                           std::int64_t high) const;
 
   [[nodiscard]] std::string head_among(std::span<const std::pair<std::string, std::string>> known);
-  /// Returns the number of tokens before the RoPE scaling to `count` that the object at a path describes.
+  /// Returns the number of tokens before RoPE scaling. The object at a path describes the scaling to `count` tokens.
   [[nodiscard]] std::int64_t unstretched(const std::string& path, const nlohmann::ordered_json& object, std::int64_t count);
   /// Records a size that is the library's default.
   void note_default(std::string_view key, std::int64_t value);
-  /// Records keys by which other types give a size that the file leaves out.
+  /// Records the keys of other types for a size that the file does not contain.
   void note_foreign(Names names, std::int64_t used);
   /// Throws Error for the first key in the file that note_foreign() recorded.
   void refuse_foreign();

@@ -14,7 +14,7 @@ bool is_on(HuggingFaceConfig& config, const DecoderSwitch& part) {
   return part.key.empty() ? part.usual : config.boolean(part.key, part.usual);
 }
 
-/// The sizes of a decoder that its file gives.
+/// The sizes in the file of a decoder.
 struct Decoder {
   std::int64_t hidden = 1, heads = 1, kv_heads = 1, head_size = 1, feed_forward = 0, vocabulary = 1, tokens = 1;
   std::int64_t turned = 0;  ///< channels of a head that rotary positions rotate; 0: no rotary positions

@@ -8,9 +8,9 @@ FamilyModel read_esm(HuggingFaceConfig& config) {
   const std::int64_t hidden = config.size({"hidden_size"}, 768);
   if (config.text({"position_embedding_type"}, "absolute") != "rotary")
     config.fail("position_embedding_type", "only ESM-2 is read, which has rotary positions");
-  if (config.activation({"hidden_act"}, "gelu") != "gelu") config.fail("hidden_act", "the perceptrons of ESM-2 have gelu");
+  if (config.activation({"hidden_act"}, "gelu") != "gelu") config.fail("hidden_act", "the MLPs of ESM-2 have gelu");
   if (!config.tied(true)) config.fail("tie_word_embeddings", "the head of ESM-2 shares the embedding");
-  config.require("emb_layer_norm_before", false, "the family has no norm behind the embedding");
+  config.require("emb_layer_norm_before", false, "the family has no norm after the embedding");
   config.require("is_folding_model", false, "no family folds proteins");
   config.require("add_cross_attention", false, "these layers read no encoder");
   for (const std::string_view key : {"hidden_dropout_prob", "attention_probs_dropout_prob"}) {

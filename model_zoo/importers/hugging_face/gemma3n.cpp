@@ -9,7 +9,7 @@
 namespace ddl {
 namespace {
 
-/// Returns a letter for each layer: W with a window, F without. By default, each fifth layer has none.
+/// Returns a letter for each layer: W with a window, F without. By default, every fifth layer has no window.
 std::string gemma3n_letters(HuggingFaceConfig& config, std::size_t layers) {
   constexpr std::size_t period = 5;
   std::string letters;
@@ -44,7 +44,8 @@ FamilyModel read_gemma3n(HuggingFaceConfig& config) {
   const std::int64_t layers = config.layers({"num_hidden_layers"}, 35);
   std::string letters = gemma3n_letters(config, static_cast<std::size_t>(layers));
   const std::int64_t shared = config.integer({"num_kv_shared_layers"}, 15, 0);
-  // The family has sparse activations only in layers before the last one of each kind with its own keys and values.
+  // In the family, layers that share keys and values, and the layers whose keys and values are shared, have no sparse
+  // activations.
   const auto own = static_cast<std::size_t>(std::max<std::int64_t>(layers - shared, 0));
   if (shared == 0 || own < 3 || letters.substr(own - 2, 2) != "WF")
     config.fail("num_kv_shared_layers",
@@ -78,7 +79,7 @@ FamilyModel read_gemma3n(HuggingFaceConfig& config) {
   for (const std::string_view key : {"altup_coef_clip", "altup_lr_multiplier", "final_logit_softcapping"})
     config.accept(key);
   if (config.activation({"hidden_activation"}, "gelu_pytorch_tanh") != "gelu")
-    config.fail("hidden_activation", "the perceptrons of Gemma 3n have gelu");
+    config.fail("hidden_activation", "the MLPs of Gemma 3n have gelu");
   if (!config.tied(true)) config.fail("tie_word_embeddings", "the head of Gemma 3n shares the embedding");
   if (config.head_of("Gemma3n") != "language_model")
     config.fail("architectures", "only language models of Gemma 3n are read: Gemma3nForCausalLM");

@@ -7,12 +7,12 @@
 namespace ddl {
 namespace {
 
-/// Default number of layers with a window before each layer that attends to all tokens, and that layer.
+/// By default, every sixth layer attends to all tokens, and all other layers have a window.
 constexpr std::size_t usual_period = 6;
 
 std::string quoted_pattern(std::string_view letters) { return fmt::format("\"{}\"", shortest_pattern(letters)); }
 
-/// Returns a letter for each layer: W with a window, F without. The library makes the last layer one without.
+/// Returns a letter for each layer: W with a window, F without. In the library, the last layer never has a window.
 std::string gemma4_letters(HuggingFaceConfig& config, std::size_t layers) {
   std::string letters;
   if (auto listed = config.pattern({"layer_types"}, {{"sliding_attention", 'W'}, {"full_attention", 'F'}})) {
@@ -27,7 +27,8 @@ std::string gemma4_letters(HuggingFaceConfig& config, std::size_t layers) {
   return letters;
 }
 
-/// Reads the last layers, which have the keys and values of the last layer of their kind before them.
+/// Reads the number of last layers without keys and values of their own. They use those of the last earlier layer of their
+/// kind.
 void read_borrowing(HuggingFaceConfig& config, FamilyModel& model, const std::string& letters) {
   const auto layers = static_cast<std::int64_t>(letters.size());
   const std::int64_t shared = config.integer({"num_kv_shared_layers"}, 0, 0, layers - 1);
@@ -35,7 +36,7 @@ void read_borrowing(HuggingFaceConfig& config, FamilyModel& model, const std::st
     model.set("pattern", quoted_pattern(letters));
     return;
   }
-  config.require("use_double_wide_mlp", false, "no family has wider perceptrons in the last layers");
+  config.require("use_double_wide_mlp", false, "no family has wider MLPs in the last layers");
   const auto own = static_cast<std::size_t>(layers - shared);
   if (own < 3 || letters.substr(own - 2, 2) != "WF")
     config.fail("num_kv_shared_layers",
@@ -80,7 +81,7 @@ FamilyModel read_gemma4(HuggingFaceConfig& config) {
   model.set("head_size", config.integer({"head_dim"}, 256));
   model.set("full_kv_heads", keys_are_values ? full_heads : kv_heads);
   model.set("full_head_size", full_size);
-  model.set("full_turned", std::max<std::int64_t>(full_size / 8 * 2, 2));  // a quarter, in pairs
+  model.set("full_turned", std::max<std::int64_t>(full_size / 8 * 2, 2));  // a quarter of the channels, in pairs
   model.set_flag("full_own_values", !keys_are_values);
   model.set("feed_forward", config.size({"intermediate_size"}, 9216));
   read_mixture(config, model);
@@ -97,7 +98,7 @@ FamilyModel read_gemma4(HuggingFaceConfig& config) {
   config.require("attention_bias", false, "no family of Gemma 4 has biases");
   for (const std::string_view key : {"final_logit_softcapping", "use_double_wide_mlp"}) config.accept(key);
   if (config.activation({"hidden_activation"}, "gelu_pytorch_tanh") != "gelu")
-    config.fail("hidden_activation", "the perceptrons of Gemma 4 have gelu");
+    config.fail("hidden_activation", "the MLPs of Gemma 4 have gelu");
   if (!config.tied(true)) config.fail("tie_word_embeddings", "the head of Gemma 4 shares the embedding");
   if (config.is_text("use_bidirectional_attention") && config.text({"use_bidirectional_attention"}, "") == "all")
     config.fail("use_bidirectional_attention", "no family of Gemma 4 attends to later tokens");

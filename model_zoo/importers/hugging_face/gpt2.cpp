@@ -48,7 +48,7 @@ FamilyModel read_biogpt(HuggingFaceConfig& config) {
   model.set("head", config.head_of("BioGpt"));
   model.set_flag("tied", config.tied(true));
   model.set("labels", config.labels());
-  config.require_number("activation_dropout", 0, "the family has no dropout inside its perceptrons");
+  config.require_number("activation_dropout", 0, "the family has no dropout inside its MLPs");
   config.accept("scale_embedding");
   return model;
 }

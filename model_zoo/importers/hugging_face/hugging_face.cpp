@@ -106,17 +106,17 @@ struct RefusedType {
   std::string_view model_type, reason;
   std::string_view bundled{};
 };
-constexpr std::string_view delta_rule = "no bundled family has its layers with a delta rule",
+constexpr std::string_view delta_rule = "no bundled model has these layers with a delta rule",
                            mamba_1 = "layers with the recurrence of Mamba-1 are not among the operations of model files",
                            rwkv = "the recurrence of RWKV is not among the operations of model files",
                            linear = "layers of linear attention are not among the operations of model files",
                            disentangled = "attention with separate keys of relative positions is not among the operations",
                            compressed =
                                "attention to compressed or selected tokens of this kind is not among the operations",
-                           no_import = "no import builds its layers";
+                           no_import = "no importer supports these layers";
 constexpr auto refused_types = std::to_array<RefusedType>({
-    {"albert", "no bundled family has layers that share the weights of a single layer"},
-    {"axk1", "no bundled family has a norm after its experts"},
+    {"albert", "no bundled model has layers that share the weights of a single layer"},
+    {"axk1", "no bundled model has a norm after its experts"},
     {"bailing_hybrid", linear},
     {"deberta", disentangled},
     {"deberta-v2", disentangled},
@@ -136,7 +136,7 @@ constexpr auto refused_types = std::to_array<RefusedType>({
     {"minimax", "layers of lightning attention are not among the operations of model files"},
     {"minimax_m3", compressed},
     {"mllama", no_import, "llama3.2-vision-11b"},
-    {"nemotron-nas", "no bundled family has layers whose perceptrons have different widths"},
+    {"nemotron-nas", "no bundled model has layers whose MLPs have different widths"},
     {"olmo_hybrid", delta_rule},
     {"recurrent_gemma", "the recurrence of Griffin is not among the operations of model files"},
     {"retnet", linear},
@@ -153,8 +153,8 @@ constexpr auto refused_types = std::to_array<RefusedType>({
     {"step3p7", no_import, "step-3.5-flash"},
     {"transformer", "models of flash-linear-attention have their own keys"},
     {"wav2vec2", no_import, "wav2vec2-base"},
-    {"zamba", "no bundled family has blocks that share weights"},
-    {"zamba2", "no bundled family has blocks that share weights and have adapters of their own"},
+    {"zamba", "no bundled model has blocks that share weights"},
+    {"zamba2", "no bundled model has blocks that share weights and have adapters of their own"},
 });
 
 /// Keys that contain the language model of a multimodal model.

@@ -56,19 +56,19 @@ FamilyModel read_kimi_linear(HuggingFaceConfig& config) {
   model.set("fused", config.fused());
   static_cast<void>(config.head_with("KimiLinear", {{"ForCausalLM", "language_model"}}));
   if (config.inner_integer("linear_attn_config", "num_heads", heads) != heads)
-    config.fail("linear_attn_config", fmt::format("all layers of the bundled family have {} heads", heads));
+    config.fail("linear_attn_config", fmt::format("all layers of the bundled models have {} heads", heads));
   if (config.activation({"hidden_act"}, "silu") != "silu")
-    config.fail("hidden_act", "the perceptrons of the bundled family have silu");
-  if (config.tied(false)) config.fail("tie_word_embeddings", "the head of the bundled family has weights of its own");
+    config.fail("hidden_act", "the MLPs of the bundled models have silu");
+  if (config.tied(false)) config.fail("tie_word_embeddings", "the head of the bundled models has weights of its own");
   if (config.has("q_lora_rank") && !config.is_null("q_lora_rank"))
-    config.fail("q_lora_rank", "the queries of the bundled family are not compressed");
+    config.fail("q_lora_rank", "the queries of the bundled models are not compressed");
   config.require_number("moe_layer_freq", 1, "all layers after the first dense layers have experts");
   config.require_number("num_key_value_heads", static_cast<double>(heads), "each head has keys and values of its own");
   for (const std::string_view key : {"mla_use_output_gate", "latent_moe_use_norm"})
-    config.require(key, false, "the bundled family lacks this part");
+    config.require(key, false, "the bundled models lack this part");
   if (config.has("attn_res_block_size") && !config.is_null("attn_res_block_size"))
-    config.fail("attn_res_block_size", "the bundled family has no attention to earlier layers");
-  // Heads have the sizes above. Groups and scores of the router change neither weights nor times.
+    config.fail("attn_res_block_size", "the bundled models have no attention to earlier layers");
+  // The sizes of heads were read above. The router's groups and scores change neither weights nor times.
   for (const std::string_view key : {"head_dim", "mla_use_nope", "moe_renormalize", "moe_router_activation_func",
                                      "num_expert_group", "topk_group", "use_grouped_topk", "rope_scaling"})
     config.accept(key);

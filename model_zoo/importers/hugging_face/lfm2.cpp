@@ -24,7 +24,7 @@ std::string lfm2_letters(HuggingFaceConfig& config, std::size_t layers) {
   return letters;
 }
 
-/// Sets the parts that both types have. `letters`: in lower case for layers with experts.
+/// Sets the parts that both types have. `letters`: a letter for each layer, in lower case for layers with experts.
 void set_lfm2_parts(HuggingFaceConfig& config, FamilyModel& model, const std::string& letters, std::int64_t hidden,
                     std::string_view classes) {
   const std::int64_t heads = config.heads({"num_attention_heads"}, 32, hidden);
@@ -40,8 +40,8 @@ void set_lfm2_parts(HuggingFaceConfig& config, FamilyModel& model, const std::st
   model.set("head", config.head_of(classes));
   model.set_flag("tied", config.tied(config.boolean("tie_embedding", true)));
   model.set("labels", config.labels());
-  config.require("conv_bias", false, "its convolutions have no biases");
-  // Keys of its authors, which the library does not read.
+  config.require("conv_bias", false, "the convolutions have no biases");
+  // Keys of LFM2's authors, which the library does not read.
   for (const std::string_view key :
        {"block_dim", "conv_dim", "conv_dim_out", "block_mlp_init_scale", "block_out_init_scale", "block_use_swiglu",
         "block_use_xavier_init", "block_norm_eps", "conv_use_xavier_init", "num_heads", "use_pos_enc", "theta"})
@@ -58,7 +58,7 @@ FamilyModel read_lfm2(HuggingFaceConfig& config) {
   std::int64_t width = config.size({"block_ff_dim", "intermediate_size"}, 12288);
   const std::int64_t multiple = config.integer({"block_multiple_of"}, 256);
   config.accept("intermediate_size");
-  config.require_number("block_ffn_dim_multiplier", 1, "only the usual width of perceptrons is read");
+  config.require_number("block_ffn_dim_multiplier", 1, "only the usual width of MLPs is read");
   if (config.boolean("block_auto_adjust_ff_dim", true)) width = (2 * width / 3 + multiple - 1) / multiple * multiple;
   model.set("feed_forward", width);
   return model;

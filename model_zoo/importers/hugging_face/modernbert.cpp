@@ -20,7 +20,7 @@ std::string modernbert_pattern(HuggingFaceConfig& config) {
   if (listed) letters = *listed;
   if (letters.front() != 'F')
     config.fail("layer_types", "the first layer has a window",
-                "the first layer of the bundled family attends to all tokens");
+                "the first layer of the bundled models attends to all tokens");
   letters.front() = 'f';
   return letters;
 }
@@ -40,10 +40,10 @@ FamilyModel read_modernbert(HuggingFaceConfig& config) {
   model.set("tokens", config.tokens({"max_position_embeddings"}, 8192));
   model.set("window", config.integer({"local_attention"}, 128) + 1);
   if (config.activation({"hidden_activation"}, "gelu") != "gelu")
-    config.fail("hidden_activation", "perceptrons of the bundled family have gelu");
+    config.fail("hidden_activation", "MLPs of the bundled models have gelu");
   for (const std::string_view key : {"attention_bias", "mlp_bias", "norm_bias", "classifier_bias"})
-    config.require(key, false, "layers of the bundled family have no biases");
-  config.require("decoder_bias", true, "the head of the bundled family has a bias");
+    config.require(key, false, "layers of the bundled models have no biases");
+  config.require("decoder_bias", true, "the head of the bundled models has a bias");
   config.require("tie_word_embeddings", true, "the head shares the embedding");
   for (const std::string_view key : {"rope_parameters", "attention_dropout", "embedding_dropout", "mlp_dropout"})
     config.accept(key);

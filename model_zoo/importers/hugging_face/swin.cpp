@@ -16,16 +16,16 @@ FamilyModel read_swin_type(HuggingFaceConfig& config, std::string_view classes, 
   model.set("hidden", config.size({"embed_dim"}, 96));
   const Numbers heads = config.numbers("num_heads", 1).value_or(Numbers{3, 6, 12, 24});
   if (heads.size() != 4 || heads != Numbers{heads[0], 2 * heads[0], 4 * heads[0], 8 * heads[0]})
-    config.fail("num_heads", "the bundled family has four stages, each with twice the heads of the previous one");
+    config.fail("num_heads", "the bundled models have four stages, each with twice the heads of the previous one");
   model.set("heads", heads.front());
   const Numbers depths = config.numbers("depths", 1).value_or(Numbers{2, 2, 6, 2});
   if (depths.size() != 4 || depths[2] % 2 != 0 || depths != Numbers{2, 2, depths[2], 2})
-    config.fail("depths", "the bundled family has 2, 2, an even number of, and 2 layers in its four stages");
+    config.fail("depths", "the four stages of the bundled models have 2, 2, an even number, and 2 layers");
   model.set("pairs", depths[2] / 2);
 
   const std::int64_t window = config.size({"window_size"}, 7);
   const std::int64_t size = config.size({"image_size"}, 224);
-  constexpr std::int64_t last_patch = 32;  // pixels of a position of the last stage, in one direction
+  constexpr std::int64_t last_patch = 32;  // pixels per position of the last stage, along one dimension
   const std::int64_t last_side = size / last_patch;
   if (size % last_patch != 0 || last_side == 0 || (last_side % window != 0 && last_side > window))
     config.fail("window_size", fmt::format("windows of {} do not divide an image of {}", window, size));
@@ -39,14 +39,14 @@ FamilyModel read_swin_type(HuggingFaceConfig& config, std::string_view classes, 
   model.set("classes", config.labels());
   model.input = fmt::format("{{channels: {0}, size: {1}x{1}}}", config.size({"num_channels"}, 3), size);
 
-  config.require_number("patch_size", 4, "the bundled family has patches of 4 by 4 pixels");
-  config.require_number("mlp_ratio", 4, "the perceptrons of the bundled family have four times the channels");
-  config.require_number("hidden_dropout_prob", 0, "the bundled family has no dropout of activations");
-  config.require_number("attention_probs_dropout_prob", 0, "the bundled family has no dropout of attention");
-  config.require("qkv_bias", true, "queries and values of the bundled family have biases");
-  config.require("use_absolute_embeddings", false, "the bundled family has no vectors of positions");
+  config.require_number("patch_size", 4, "the bundled models have patches of 4 by 4 pixels");
+  config.require_number("mlp_ratio", 4, "the MLPs of the bundled models have four times the channels");
+  config.require_number("hidden_dropout_prob", 0, "the bundled models have no dropout of activations");
+  config.require_number("attention_probs_dropout_prob", 0, "the bundled models have no dropout of attention");
+  config.require("qkv_bias", true, "queries and values of the bundled models have biases");
+  config.require("use_absolute_embeddings", false, "the bundled models have no vectors of positions");
   if (config.activation({"hidden_act"}, "gelu") != "gelu")
-    config.fail("hidden_act", "units of the bundled family have gelu");
+    config.fail("hidden_act", "units of the bundled models have gelu");
   for (const std::string_view key : {"encoder_stride", "hidden_size", "num_layers", "out_features", "out_indices",
                                      "path_norm", "pretrained_window_sizes", "stage_names"})
     config.accept(key);

@@ -60,10 +60,10 @@ FamilyModel read_dinov3(HuggingFaceConfig& config) {
   model.set_flag("qkv_bias", has_query_bias);
   model.set("registers", config.integer({"num_register_tokens"}, 0, 0));
   static_cast<void>(config.head_with("DINOv3ViT", {{"Model", "none"}}));
-  config.require("value_bias", has_query_bias, "queries and values of the bundled family both have biases, or neither has");
-  config.require("key_bias", false, "the keys of the bundled family have no biases");
-  config.require("proj_bias", true, "the projection of the bundled family has a bias");
-  config.require("mlp_bias", true, "the perceptrons of the bundled family have biases");
+  config.require("value_bias", has_query_bias, "queries and values of the bundled models both have biases, or neither has");
+  config.require("key_bias", false, "the keys of the bundled models have no biases");
+  config.require("proj_bias", true, "the projection of the bundled models has a bias");
+  config.require("mlp_bias", true, "the MLPs of the bundled models have biases");
   for (const std::string_view key :
        {"attention_dropout", "drop_path_rate", "layerscale_value", "pos_embed_jitter", "pos_embed_rescale",
         "pos_embed_shift", "out_features", "out_indices", "stage_names", "apply_layernorm", "reshape_hidden_states"})
@@ -71,8 +71,8 @@ FamilyModel read_dinov3(HuggingFaceConfig& config) {
   return model;
 }
 
-// The defaults are those of Dinov2Config and Dinov2WithRegistersConfig. The channels of a gated perceptron are those of the
-// library: two thirds of the others, rounded up to a multiple of 8.
+// The defaults are those of Dinov2Config and Dinov2WithRegistersConfig. As in the library, a gated MLP has two thirds of the
+// channels of other MLPs, rounded up to a multiple of 8.
 FamilyModel read_dinov2(HuggingFaceConfig& config) {
   FamilyModel model{.family = "dinov2"};
   const bool has_registers = config.text({"model_type"}, "") == "dinov2_with_registers";

@@ -19,13 +19,13 @@ FamilyModel read_whisper(HuggingFaceConfig& config) {
   model.set("vocabulary", config.size({"vocab_size"}, 51865));
   model.set("fused", config.fused());
   static_cast<void>(config.head_with("Whisper", {{"ForConditionalGeneration", "language_model"}}));
-  config.require("tie_word_embeddings", true, "the head of the bundled family shares the embedding");
-  constexpr std::string_view equal = "encoder and decoder have the same sizes in the bundled family";
+  config.require("tie_word_embeddings", true, "the head of the bundled models shares the embedding");
+  constexpr std::string_view equal = "the bundled models have an encoder and a decoder of equal sizes";
   config.require_number("decoder_attention_heads", static_cast<double>(heads), equal);
   config.require_number("decoder_ffn_dim", static_cast<double>(feed_forward), equal);
-  config.require_number("max_target_positions", 448, "the decoder of the bundled family has 448 positions");
+  config.require_number("max_target_positions", 448, "the decoder of the bundled models has 448 positions");
   if (config.activation({"activation_function"}, "gelu") != "gelu")
-    config.unknown("activation_function", "the perceptrons of the bundled family have gelu");
+    config.unknown("activation_function", "the MLPs of the bundled models have gelu");
   // The file repeats the number of layers. Masked frequencies, weights of layers and timestamps add nothing to a step.
   for (const std::string_view key :
        {"num_hidden_layers", "dropout", "attention_dropout", "activation_dropout", "encoder_layerdrop", "decoder_layerdrop",

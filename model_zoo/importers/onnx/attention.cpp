@@ -112,7 +112,7 @@ int packed(Translation& translation, const onnx::NodeProto& node, const std::vec
   return tensors.front();
 }
 
-/// Returns whether each head of queries or keys is divided by its length, as in attention by cosines.
+/// Returns whether each head of queries or keys is divided by its length, as in cosine attention.
 bool has_unit_length(const Value& value) {
   return value.moment && value.moment->part == Moment::Part::normalized && !value.moment->centres && value.source.empty();
 }
@@ -169,7 +169,7 @@ void turn(Translation& translation, const onnx::NodeProto& node, std::int64_t tu
 }
 
 /// Returns one tensor with the keys and values of attention to another sequence. If the graph rotates the keys, they are
-/// rotated before they are joined with the values; keys that already share a tensor with values stay as they are.
+/// rotated before they are concatenated with the values; keys that already share a tensor with values stay as they are.
 int keys_and_values(Translation& translation, const onnx::NodeProto& node, const Parts& parts, std::int64_t width) {
   View keys = parts.keys;
   if (translation.network().shape(keys.tensor).channels == width) {
@@ -180,7 +180,7 @@ int keys_and_values(Translation& translation, const onnx::NodeProto& node, const
   return packed(translation, node, {keys, parts.values}, 2 * width);
 }
 
-/// Adds attention inside windows of consecutive tokens, as window attention on an image with a window in each row.
+/// Adds attention inside windows of consecutive tokens: window attention on an image whose rows are the windows.
 int attend_in_windows(Translation& translation, const onnx::NodeProto& node, int packed, const NetworkLayer& attention,
                       std::int64_t window) {
   TensorShape sequence = translation.network().shape(packed);
@@ -226,18 +226,18 @@ void finish(Translation& translation, const onnx::NodeProto& node, const Value& 
   const std::int64_t kv_heads = heads_of(parts.keys);
   if (size_of(parts.values.dimensions[rank - 1]) != size || heads_of(parts.values) != kv_heads || heads % kv_heads != 0) {
     translation.graph().fail(
-        node, fmt::format("{} heads of queries, {} of keys and {} of values of {} elements do not fit together", heads,
-                          kv_heads, heads_of(parts.values), size));
+        node, fmt::format("{} heads of queries, {} of keys and {} of values of {} elements do not match", heads, kv_heads,
+                          heads_of(parts.values), size));
   }
   const std::int64_t tokens = size_of(parts.queries.dimensions[rank - 2]);
   const bool has_windows = tokens < positions_in(parts.queries);
   if (has_windows && scores.has_soft_cap) translation.graph().fail(node, "a tanh limits the scores of windows");
   if (has_windows && scores.dropout > 0) {
     translation.graph().fail(node, "attention in windows with dropout of its weights is not supported",
-                             "export the network without it, or write a model file");
+                             "export the network without dropout, or write a model file");
   }
-  // Kernels of windows compute all scores, also those that a mask hides, such as that of a shifted window.
-  if (has_windows && scores.causal) translation.assume(node, "the mask of its windows takes no time");
+  // Window attention kernels compute all scores, including those that a mask hides, such as the mask of shifted windows.
+  if (has_windows && scores.causal) translation.assume(node, "the mask of the windows takes no time");
   if (has_windows && (kv_heads != heads || size_of(parts.values.dimensions[rank - 2]) != tokens ||
                       positions_in(parts.keys) != positions_in(parts.queries))) {
     translation.graph().fail(node, "queries, keys and values have different windows or heads");
@@ -295,7 +295,7 @@ View part_of_operator(Translation& translation, const onnx::NodeProto& node, int
   }
   const std::vector<std::int64_t> split{sizes[0], sizes[1], count, sizes[2] / count};
   const auto parts = reshaped(view, split);
-  if (!parts) translation.unsupported(node, "its channels are not split evenly into heads", "");
+  if (!parts) translation.unsupported(node, "the channels do not divide into equal heads", "");
   return transposed(*parts, std::vector<std::int64_t>{0, 2, 1, 3});
 }
 
@@ -314,7 +314,7 @@ void translate_attention(Translation& translation, const onnx::NodeProto& node, 
 /// Translates the operator `Attention`, which exists since opset 23 and contains the whole attention.
 void translate_attention_operator(Translation& translation, const onnx::NodeProto& node) {
   if (translation.find_input(node, 4) != nullptr) {
-    translation.unsupported(node, "it reads keys and values of an earlier step, as in inference",
+    translation.unsupported(node, "the node reads keys and values of an earlier step, as in inference",
                             "export the network as it is trained, without a cache");
   }
   const bool in_rows = translation.plain_input(node, 0).dimensions.size() == 3;
@@ -324,7 +324,7 @@ void translate_attention_operator(Translation& translation, const onnx::NodeProt
   std::swap(keys.view.dimensions[2], keys.view.dimensions[3]);
   start(translation, node, queries, keys);
   Value weights = translation.output(node);
-  if (!weights.scores) translation.unsupported(node, "its queries and keys do not fit together", "");
+  if (!weights.scores) translation.unsupported(node, "the shapes of queries and keys do not match", "");
   auto scores = std::make_shared<Scores>(*weights.scores);
   const Value* const mask = translation.find_input(node, 3);
   scores->normalized = true;
@@ -335,7 +335,7 @@ void translate_attention_operator(Translation& translation, const onnx::NodeProt
   const View view = transposed(translation.output(node).view, std::vector<std::int64_t>{0, 2, 1, 3});
   const std::vector<std::int64_t> sizes = sizes_of(view);
   const auto rows = reshaped(view, std::vector<std::int64_t>{sizes[0], sizes[1], sizes[2] * sizes[3]});
-  if (!rows) translation.unsupported(node, "its heads are not joined evenly", "");
+  if (!rows) translation.unsupported(node, "the heads cannot be merged into channels", "");
   translation.set_view(node, *rows);
 }
 

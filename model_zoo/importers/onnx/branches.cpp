@@ -1,5 +1,5 @@
-// Translates the branches of an If whose condition is known as soon as sizes are known. Exporters
-// write such an If for sizes that were open at the time of the export.
+// Translates the branches of an If whose condition depends only on sizes. Exporters write such an If for sizes that were
+// dynamic during the export.
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@ namespace ddl::onnx_import {
 
 namespace {
 
-/// Returns the branch that is taken; null if the condition depends on the data.
+/// Returns the branch that runs; null if the condition depends on the data.
 const onnx::GraphProto* branch_of(const Translation& translation, const onnx::NodeProto& node) {
   const Value* const condition = translation.find_input(node, 0);
   if (condition == nullptr || !condition->numbers || condition->numbers->count() != 1) return nullptr;
@@ -24,7 +24,7 @@ bool Translation::enters_branch(const onnx::NodeProto& node) {
   if (node.op_type() != "If") return false;
   const onnx::GraphProto* const branch = branch_of(*this, node);
   if (branch == nullptr) {
-    unsupported(node, "its condition depends on the content of tensors, so that it is not known which branch is taken",
+    unsupported(node, "the condition depends on the content of tensors, so the taken branch is unknown",
                 "export the network, or the part of it that is trained, without the condition");
   }
   for (const onnx::TensorProto& tensor : branch->initializer())
@@ -39,7 +39,7 @@ bool Translation::enters_branch(const onnx::NodeProto& node) {
   }
   for (int i = 0; i < node.output_size(); ++i) {
     const auto found = i < branch->output_size() ? values_.find(branch->output(i).name()) : values_.end();
-    if (found == values_.end()) graph_.fail(node, fmt::format("its branch does not produce output {}", i));
+    if (found == values_.end()) graph_.fail(node, fmt::format("the branch does not produce output {}", i));
     set_output(node, Value(found->second), i);
   }
   return true;

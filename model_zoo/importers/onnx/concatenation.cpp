@@ -17,8 +17,8 @@ namespace {
 constexpr std::int64_t largest = std::int64_t{1} << 31U;
 constexpr std::int64_t most_class_tokens = 256;
 
-/// Returns the view of which these are adjacent slices of one dimension; empty if they are not. A slice of one element has
-/// no atoms.
+/// Returns the view that these slices of one dimension make up together; empty if the slices are not adjacent. A slice of
+/// one element has no atoms.
 std::optional<View> joined_slices(const std::vector<View>& parts, std::size_t axis) {
   const auto longer =
       std::find_if(parts.begin(), parts.end(), [axis](const View& part) { return !part.dimensions[axis].empty(); });
@@ -42,7 +42,7 @@ std::optional<View> joined_slices(const std::vector<View>& parts, std::size_t ax
   return expected;
 }
 
-/// Handles a node that puts trained tokens before, after or between the tokens of a sequence. Returns false for any other
+/// Handles a node that inserts trained tokens before, after or between the tokens of a sequence. Returns false for any other
 /// node.
 bool add_class_tokens(Translation& translation, const onnx::NodeProto& node) {
   std::vector<View> parts;
@@ -91,7 +91,7 @@ bool add_class_tokens(Translation& translation, const onnx::NodeProto& node) {
   return true;
 }
 
-/// Joins whole tensors that differ in only one dimension.
+/// Concatenates whole tensors that differ in only one dimension.
 void join_flat(Translation& translation, const onnx::NodeProto& node, const std::vector<View>& parts, std::size_t axis) {
   std::vector<std::int64_t> sizes = sizes_of(parts.front());
   TensorShape flat{.channels = 0};
@@ -101,7 +101,7 @@ void join_flat(Translation& translation, const onnx::NodeProto& node, const std:
     const TensorShape shape = translation.network().shape(part.tensor);
     sizes[axis] += size_of(part.dimensions[axis]);
     flat.channels += shape.items();
-    if (flat.channels > largest * largest / 2) translation.graph().fail(node, "its output is too large");
+    if (flat.channels > largest * largest / 2) translation.graph().fail(node, "the output is too large");
     int tensor = part.tensor;
     if (shape.rank > 0) {
       tensor = translation.network().add_once(
@@ -124,8 +124,8 @@ void join_flat(Translation& translation, const onnx::NodeProto& node, const std:
   }
 }
 
-/// Handles a node that joins adjacent slices of one tensor, such as the rotated and the other channels of queries. Returns
-/// false for any other node.
+/// Handles a node that concatenates adjacent slices of one tensor, such as the rotated and the other channels of queries.
+/// Returns false for any other node.
 bool rejoins_slices(Translation& translation, const onnx::NodeProto& node) {
   std::vector<View> parts;
   for (int i = 0; i < node.input_size(); ++i) {
@@ -159,7 +159,7 @@ void translate_concat(Translation& translation, const onnx::NodeProto& node) {
     std::vector<std::int64_t> sizes = sizes_of(view);
     const std::vector<std::int64_t> expected = sizes_of(parts.empty() ? view : parts.front());
     if (axis < sizes.size() && axis < expected.size()) sizes[axis] = expected[axis];
-    if (sizes != expected) translation.graph().fail(node, "it concatenates tensors with different positions");
+    if (sizes != expected) translation.graph().fail(node, "tensors with different positions are concatenated");
     if (has_axis(view.dimensions[axis], batch)) {
       translation.not_understood(node, "concatenation of samples of the batch is not supported");
       return;
@@ -182,7 +182,7 @@ void translate_concat(Translation& translation, const onnx::NodeProto& node) {
     of_channels = of_channels && same.dimensions == all.dimensions && other.extent == shape.extent &&
                   other.rank == shape.rank && other.sequence == shape.sequence;
     shape.channels += other.channels;
-    if (shape.channels > largest) translation.graph().fail(node, "its output is too large");
+    if (shape.channels > largest) translation.graph().fail(node, "the output is too large");
     tensors.push_back(part.tensor);
   }
   if (!of_channels) {

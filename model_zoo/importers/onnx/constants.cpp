@@ -116,7 +116,7 @@ std::optional<Value> gather(const Translation& translation, const onnx::NodeProt
     const std::int64_t size = data.shape->front();
     for (const std::int64_t index : indices.numbers->integers) {
       if (index < -size || index >= size) {
-        translation.graph().fail(node, fmt::format("its index {} is outside of {} elements", index, size));
+        translation.graph().fail(node, fmt::format("the index {} is outside of {} elements", index, size));
       }
     }
     const auto pick = [&](std::size_t i) {
@@ -368,7 +368,7 @@ std::optional<Value> folded(const Translation& translation, const onnx::NodeProt
 }
 
 /// Returns the shape of a reduction's result; empty for other operators, and for unknown axes. Old versions of the library
-/// do not know axes that are an input.
+/// do not support axes as an input.
 std::optional<std::vector<std::int64_t>> reduced_shape(const Translation& translation, const onnx::NodeProto& node) {
   if (!node.op_type().starts_with("Reduce")) return std::nullopt;
   const Value* const data = translation.find_input(node, 0);

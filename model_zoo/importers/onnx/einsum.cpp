@@ -22,13 +22,13 @@ struct Equation {
 
 bool has(std::string_view letters, char letter) { return letters.find(letter) != std::string_view::npos; }
 
-/// Whether each letter stands once.
+/// Whether no letter occurs twice.
 bool is_unique(std::string letters) {
   std::sort(letters.begin(), letters.end());
   return std::adjacent_find(letters.begin(), letters.end()) == letters.end();
 }
 
-/// The equation of a node; empty for other numbers of factors, and for factors with three dots or a letter twice.
+/// Returns the equation of a node; empty if there are not two factors, or if a factor has an ellipsis or a repeated letter.
 std::optional<Equation> equation_of(const onnx::NodeProto& node) {
   const auto* const attribute = find_attribute(node, "equation");
   if (attribute == nullptr || node.input_size() != 2) return std::nullopt;
@@ -45,7 +45,7 @@ std::optional<Equation> equation_of(const onnx::NodeProto& node) {
   return is_known ? std::optional(equation) : std::nullopt;
 }
 
-/// The letters of `from` that are, or are not, among `others`, in the order of `from`.
+/// Returns the letters of `from` that are, or are not, among `others`, in the order of `from`.
 std::string letters_of(std::string_view from, std::string_view others, bool are_among) {
   std::string letters;
   for (const char c : from) {
@@ -54,7 +54,7 @@ std::string letters_of(std::string_view from, std::string_view others, bool are_
   return letters;
 }
 
-/// The order in which dimensions with the letters `from` have the letters `to`.
+/// Returns the permutation that transposes dimensions with the letters `from` to the order `to`.
 std::vector<std::int64_t> order_of(std::string_view from, std::string_view to) {
   std::vector<std::int64_t> order;
   for (const char c : to) order.push_back(static_cast<std::int64_t>(from.find(c)));
@@ -66,7 +66,8 @@ Value transposed_value(Value value, std::string_view from, std::string_view to) 
   return value;
 }
 
-/// A product with a stored tensor, whose letters are summed or new: the channels are the summed dimensions of the factor.
+/// Translates a product with a stored tensor, each of whose dimensions is summed or new. The summed dimensions become the
+/// channels.
 bool multiply_by_weight(Translation& translation, const onnx::NodeProto& node, const Equation& equation, const Value& input,
                         const Value& weight) {
   const std::string summed = letters_of(equation.left, equation.right, true);
@@ -99,7 +100,7 @@ bool multiply_by_weight(Translation& translation, const onnx::NodeProto& node, c
   return true;
 }
 
-/// A product of two activations: the scores of attention, or the scores times the values.
+/// Translates a product of two activations: the scores of attention, or the scores times the values.
 bool multiply_activations(Translation& translation, const onnx::NodeProto& node, const Equation& equation, const Value& left,
                           const Value& right) {
   const std::string shared = letters_of(equation.left, equation.right, true);
@@ -110,7 +111,7 @@ bool multiply_activations(Translation& translation, const onnx::NodeProto& node,
   if (left.view.dimensions.size() != equation.left.size() || right.view.dimensions.size() != equation.right.size())
     return false;
   const std::string result = batches + row + column;
-  // Scores are known in one order only.
+  // The dimensions of scores are supported in one order only.
   if (left.scores && equation.left != batches + row + summed) return false;
   if (!left.scores && equation.result != result) return false;
   translate_attention(translation, node, left.scores ? left : transposed_value(left, equation.left, batches + row + summed),

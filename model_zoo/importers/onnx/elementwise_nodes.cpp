@@ -56,7 +56,7 @@ void act_on_scores(Translation& translation, const onnx::NodeProto& node, const 
   Value value = scores;
   if (other.is_network()) translation.graph().fail(node, "attention scores are combined with another activation");
   const std::string& kind = node.op_type();
-  // PyTorch replaces the weights of a token that attends to no token, which are not numbers, by zeros.
+  // If a token attends to no token, its attention weights are NaN, and PyTorch replaces them by zeros.
   const bool keeps_weights = kind == "Mul" || kind == "Div" || kind == "Where";
   if (scores.scores->normalized && !keeps_weights) {
     translation.graph().fail(node, "weights of an attention are changed after the softmax");
@@ -104,7 +104,7 @@ void translate_clip(Translation& translation, const onnx::NodeProto& node) {
     const Value* const bound = translation.find_input(node, i);
     if (bound == nullptr) continue;
     if (bound->numbers) bounds[i - 1] = uniform(*bound->numbers);
-    if (!bounds[i - 1]) translation.graph().fail(node, "its bounds are not known");
+    if (!bounds[i - 1]) translation.graph().fail(node, "the bounds are unknown");
   }
   set_function(translation, node, base, made(applied(node, base.function, bounds[0], bounds[1])), base.operators);
 }
@@ -167,7 +167,7 @@ void translate_prelu(Translation& translation, const onnx::NodeProto& node) {
     layer.attributes = {{"kind", "leaky_relu"}};
     if (slope.named) translation.assume(node, "a single trained slope, which does not count as a parameter");
   } else if (slope.kind != Value::Kind::stored || count != shape.channels) {
-    translation.not_understood(node, "its slopes are not one stored number per channel");
+    translation.not_understood(node, "the slopes are not one stored number per channel");
     return;
   }
   layer.weight = slope.source;

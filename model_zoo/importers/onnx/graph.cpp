@@ -159,9 +159,9 @@ void Graph::check_opset() {
     opset_ = static_cast<int>(opset.version());
   }
   if (opset_ == 0 && file_.opset_import_size() > 0) {
-    fail(
-        fmt::format("it has only operators of {}, which are not layers of a network", quote(file_.opset_import(0).domain())),
-        "networks have operators of ONNX's own domain, such as Conv and MatMul");
+    fail(fmt::format("the graph has only operators of {}, which are not layers of a network",
+                     quote(file_.opset_import(0).domain())),
+         "networks have operators of ONNX's own domain, such as Conv and MatMul");
   }
   if (opset_ == 0) fail("the file does not state its opset", "export it with opset 17");
 }

@@ -24,7 +24,7 @@ struct StoredTensor {
 /// An input of the graph that is data, such as images or tokens.
 struct DataInput {
   std::string name;
-  std::vector<std::int64_t> shape;  ///< the first size is 1, for one sample, if the file has no number for it
+  std::vector<std::int64_t> shape;  ///< a first size without a number in the file is 1, for one sample
   bool integral = false;
 };
 
@@ -33,7 +33,7 @@ class Graph {
  public:
   /// Throws Error if the file is not ONNX, has an opset other than 7 to 28, has names that are missing, defined twice or
   /// defined later, has sizes that are unknown or too large, or has an operator with wrong attributes or a wrong number of
-  /// inputs. `input_shape`: the sizes of the first input that the file leaves open.
+  /// inputs. `input_shape`: the dynamic sizes of the first input.
   Graph(google::protobuf::io::ZeroCopyInputStream& bytes, const std::string& origin,
         const std::vector<std::int64_t>& input_shape = {});
 

@@ -1,4 +1,4 @@
-// Determines which inputs of a graph are data, and their sizes. The file may leave some sizes open.
+// Determines which inputs of a graph are data, and their sizes. Some sizes may be dynamic.
 
 #include <algorithm>
 #include <map>
@@ -20,12 +20,12 @@ bool is_integral(int type) {
          type == onnx::TensorProto::INT8 || type == onnx::TensorProto::UINT8;
 }
 
-/// Returns whether a size is open. Some exporters write an open size as -1 or 0.
-bool is_open(const onnx::TensorShapeProto::Dimension& dimension) {
+/// Returns whether a size is dynamic. Some exporters write a dynamic size as -1 or 0.
+bool is_dynamic(const onnx::TensorShapeProto::Dimension& dimension) {
   return !dimension.has_dim_value() || dimension.dim_value() == -1 || dimension.dim_value() == 0;
 }
 
-/// Returns whether the name of an open size says that it is the batch, whichever dimension it is.
+/// Returns whether a dynamic size is called a batch. The batch may be any dimension.
 bool names_batch(const std::string& name) {
   return name == "N" || name.find("batch") != std::string::npos || name.find("Batch") != std::string::npos;
 }
@@ -60,11 +60,11 @@ std::unordered_set<std::string> weights_among_inputs(const onnx::GraphProto& gra
   return weights;
 }
 
-/// The sizes that the user gives for the first input, if the file leaves some of them open. Another input gets a size of the
-/// first input if both have an open size of the same name, or if both are sequences of the same kind.
-class OpenSizes {
+/// The user's sizes of the first input, if some of its sizes are dynamic. Another input gets a size of the first input if
+/// both have a dynamic size of the same name, or if both are sequences of the same kind.
+class DynamicSizes {
  public:
-  explicit OpenSizes(const std::vector<std::int64_t>& given) : given_(given) {}
+  explicit DynamicSizes(const std::vector<std::int64_t>& given) : given_(given) {}
 
   /// Returns the size of dimension `i`, if there is one.
   [[nodiscard]] std::optional<std::int64_t> find(const Dimensions& dimensions, int i) const {
@@ -77,7 +77,7 @@ class OpenSizes {
     if (static_cast<int>(given_.size()) + skipped != dimensions.size()) return std::nullopt;
     return given_[static_cast<std::size_t>(i - skipped)];
   }
-  /// Records the names of the open sizes of an input.
+  /// Records the names of the dynamic sizes of an input.
   void note(const Dimensions& dimensions, const std::vector<std::int64_t>& shape) {
     for (int i = 0; i < dimensions.size(); ++i) {
       if (!dimensions[i].dim_param().empty())
@@ -96,10 +96,10 @@ class OpenSizes {
 std::string example_of(const Dimensions& dimensions) {
   std::vector<std::string> sizes;
   for (int i = 1; i < dimensions.size(); ++i) {
-    sizes.push_back(!is_open(dimensions[i]) ? fmt::to_string(dimensions[i].dim_value())
-                    : dimensions.size() < 4 ? "128"
-                    : i == 1                ? "3"
-                                            : "640");
+    sizes.push_back(!is_dynamic(dimensions[i]) ? fmt::to_string(dimensions[i].dim_value())
+                    : dimensions.size() < 4    ? "128"
+                    : i == 1                   ? "3"
+                                               : "640");
   }
   return fmt::format("{}", fmt::join(sizes, "x"));
 }
@@ -112,14 +112,14 @@ void Graph::check_given(const onnx::ValueInfoProto& input, const std::vector<std
   const int count = static_cast<int>(given.size());
   if (count != dimensions.size() && count + 1 != dimensions.size()) {
     fail(fmt::format("the input {} has {} dimensions, which {} does not fit", quote(input.name()), dimensions.size(), text),
-         fmt::format("write the sizes of one sample, without the batch, such as {}", example_of(dimensions)));
+         fmt::format("use the sizes of one sample, without the batch, such as {}", example_of(dimensions)));
   }
   for (int i = count == dimensions.size() ? 0 : 1; i < dimensions.size(); ++i) {
     const std::int64_t size = given[static_cast<std::size_t>(i - (dimensions.size() - count))];
-    if (is_open(dimensions[i]) || dimensions[i].dim_value() == size || i == 0) continue;
+    if (is_dynamic(dimensions[i]) || dimensions[i].dim_value() == size || i == 0) continue;
     fail(fmt::format("the file fixes dimension {} of the input {} at {}, so that it cannot be {}", i, quote(input.name()),
                      dimensions[i].dim_value(), size),
-         "only sizes that the file leaves open can be chosen; export the network with dynamic_axes for the others");
+         "only dynamic sizes of the file can be chosen; export the network with dynamic_axes for the others");
   }
 }
 
@@ -127,7 +127,7 @@ std::vector<std::int64_t> Graph::sizes_of_weight(const onnx::ValueInfoProto& inp
   std::vector<std::int64_t> shape;
   for (const auto& dimension : input.type().tensor_type().shape().dim()) {
     if (!dimension.has_dim_value())
-      fail(fmt::format("the weights {} have an open size", quote(input.name())), "export them with fixed sizes");
+      fail(fmt::format("the weights {} have a dynamic size", quote(input.name())), "export them with fixed sizes");
     shape.push_back(dimension.dim_value());
   }
   return shape;
@@ -141,7 +141,7 @@ void Graph::read_inputs(const std::vector<std::int64_t>& given) {
   const bool stores_weights = std::any_of(stored_.begin(), stored_.end(), has_matrix);
   const std::unordered_set<std::string> weights = weights_among_inputs(file_.graph(), stored_);
   std::unordered_set<std::string> seen;
-  OpenSizes open(given);
+  DynamicSizes dynamic(given);
   for (const onnx::ValueInfoProto& input : file_.graph().input()) {
     if (!seen.insert(input.name()).second) fail(fmt::format("two inputs are named {}", quote(input.name())));
     if (stored_.contains(input.name())) continue;
@@ -152,7 +152,7 @@ void Graph::read_inputs(const std::vector<std::int64_t>& given) {
            "export the network with an example of its input, or run ONNX shape inference on it");
     }
     const Dimensions& dimensions = type.shape().dim();
-    const bool symbolic = std::any_of(dimensions.begin(), dimensions.end(), is_open);
+    const bool symbolic = std::any_of(dimensions.begin(), dimensions.end(), is_dynamic);
     std::vector<std::int64_t> shape;
     if (weights.contains(input.name()) ||
         (!stores_weights && !data_.empty() && !symbolic && !is_integral(type.elem_type()))) {
@@ -163,19 +163,19 @@ void Graph::read_inputs(const std::vector<std::int64_t>& given) {
     }
     if (data_.empty() && !given.empty()) check_given(input, given);
     for (int i = 0; i < dimensions.size(); ++i) {
-      const auto size = is_open(dimensions[i]) ? open.find(dimensions, i) : dimensions[i].dim_value();
+      const auto size = is_dynamic(dimensions[i]) ? dynamic.find(dimensions, i) : dimensions[i].dim_value();
       if (!size) {
         fail(
             fmt::format(
                 "dimension {} of the input {} has no size{}", i, quote(input.name()),
                 dimensions[i].dim_param().empty() ? "" : fmt::format(", but the name {}", quote(dimensions[i].dim_param()))),
-            fmt::format("give the sizes of one sample: --input-shape {0}, or @input={0} after the file's name",
+            fmt::format("set the sizes of one sample: --input-shape {0}, or @input={0} after the file's name",
                         example_of(dimensions)));
       }
       shape.push_back(*size);
     }
     check_sizes(shape, input.name(), origin_);
-    open.note(dimensions, shape);
+    dynamic.note(dimensions, shape);
     data_.push_back({.name = input.name(), .shape = std::move(shape), .integral = is_integral(type.elem_type())});
   }
   if (data_.empty()) fail("the graph has no input", "a network has an input, such as images or tokens");

@@ -37,7 +37,7 @@ bool is_of_samples(const Dimension& dimension) {
 View Translation::gathered(const onnx::NodeProto& node, const View& view) {
   const TensorShape shape = network_.shape(view.tensor);
   if (view.tensor >= 0 && network_.layers[static_cast<std::size_t>(view.tensor)].removed) {
-    graph_.fail(node, "it reads the queries, keys or values of an attention, which were merged into one layer");
+    graph_.fail(node, "the node reads queries, keys or values of an attention whose matrices were merged into one layer");
   }
   if (sees_all(view, shape)) return view;
   if (!atoms_of(view, repeated).empty()) return repeated_copy(node, view);
@@ -57,7 +57,7 @@ View Translation::gathered(const onnx::NodeProto& node, const View& view) {
   }
   TensorShape inner;
   auto rest = compacted(view, shape, inner);
-  if (!rest) unsupported(node, "it reads an element of a tensor several times, which no layer supports", "");
+  if (!rest) unsupported(node, "an element of a tensor is read several times, which no layer supports", "");
   TensorShape narrow = shape;
   narrow.channels = inner.channels;
   if (narrow.channels != shape.channels) {
@@ -173,8 +173,8 @@ View Translation::fresh(const onnx::NodeProto& node, const View& view, const std
   const bool has_batch = !atoms_of(view, batch).empty();
   const bool keeps = is_of_samples(samples) && !sizes.empty() && sizes[0] == size_of(samples);
   if (has_batch && !keeps) {
-    unsupported(node, "it mixes the samples of the batch with other dimensions",
-                "export the network with a batch of one sample, or with an open batch");
+    unsupported(node, "the samples of the batch are mixed with other dimensions",
+                "export the network with batch size 1, or with a dynamic batch axis");
   }
   const bool sequence = network_.shape(view.tensor).sequence;
   const std::size_t rank = sizes.size();
@@ -227,7 +227,7 @@ View Translation::as_image(const onnx::NodeProto& node, const View& asked) {
   const std::size_t rank = view.dimensions.size();
   const bool has_layout = rank >= 2 && rank <= 2 + most_positions && is_of_samples(view.dimensions[0]);
   if (!has_layout) {
-    graph_.fail(node, "it reads a tensor whose dimensions are not batch, channels and positions",
+    graph_.fail(node, "the dimensions of the tensor are not batch, channels and positions",
                 "the first dimension must be the batch, with at most three dimensions after the channels");
   }
   bool as_it_is = is_whole(view, 1, channels, shape) && shape.rank == static_cast<int>(rank) - 2;
@@ -242,11 +242,11 @@ View Translation::as_image(const onnx::NodeProto& node, const View& asked) {
 
 View Translation::as_rows(const onnx::NodeProto& node, const View& asked) {
   View view = gathered(node, asked);
-  if (view.dimensions.empty()) graph_.fail(node, "it reads a single number");
+  if (view.dimensions.empty()) graph_.fail(node, "the node reads a single number");
   const std::size_t last = view.dimensions.size() - 1;
   const TensorShape shape = network_.shape(view.tensor);
   if (has_axis(view.dimensions[last], batch)) {
-    graph_.fail(node, "it sums over the samples of the batch", "export the network with a batch of one sample");
+    graph_.fail(node, "the node sums over the samples of the batch", "export the network with batch size 1");
   }
   if (is_whole(view, last, channels, shape) && (shape.sequence || shape.rank == 0)) return view;
   if (is_whole(view, last, channels, shape) && shape.positions() > 1) return with_tokens(view);

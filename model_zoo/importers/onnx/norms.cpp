@@ -78,8 +78,8 @@ std::optional<Value> mean_of(Translation& translation, const onnx::NodeProto& no
   return mean;
 }
 
-/// The length of the channels' vector, by which `F.normalize` divides. Its ratio to a root of the mean of squares is
-/// constant.
+/// Returns the Euclidean norm over the channels, by which `F.normalize` divides. This norm is a constant times the root mean
+/// square.
 std::optional<Value> length_of(const Translation& translation, const onnx::NodeProto& node, const Value& value) {
   const bool is_tensor = is_linear(value.function) && !value.moment && !value.scores && value.pads.empty();
   if (!is_tensor || !is_over_channels(translation, node, value)) return std::nullopt;
@@ -93,7 +93,7 @@ bool keeps_length(std::string_view kind, const Value& a) {
   return (kind == "Clip" || kind == "Max" || kind == "Expand") && is_part(a, Part::deviation) && !is_centred(a);
 }
 
-/// Returns whether `moment` was derived from `x`, because both have the same view.
+/// Returns whether `moment` was derived from `x`, which is assumed if both have the same view.
 bool is_of(Translation& translation, const onnx::NodeProto& node, const Value& x, const Value& moment) {
   return x.is_network() && !x.moment && !x.scores && x.pads.empty() &&
          same_view(is_linear(x.function) ? x.view : translation.plain(node, x), moment.view);
@@ -208,7 +208,7 @@ void translate_batch_norm(Translation& translation, const onnx::NodeProto& node)
   const TensorShape shape = translation.network().shape(view.tensor);
   const Value& scale = translation.input(node, 1);
   if (view.dimensions.size() < 2 || !is_whole(view, 1, channels, shape) || item_count(scale) != shape.channels) {
-    translation.graph().fail(node, "its second dimension does not match the channels of its scale");
+    translation.graph().fail(node, "the second dimension does not match the channels of the scale");
   }
   NetworkLayer layer{.attributes = {{"kind", "batch"}}, .weight = scale.source};
   if (is_made_up(scale)) without_weights(layer);
@@ -226,14 +226,15 @@ void translate_layer_norm(Translation& translation, const onnx::NodeProto& node)
     std::vector<int> axes(rank, first_position);
     std::fill(axes.begin() + static_cast<std::ptrdiff_t>(axis), axes.end(), static_cast<int>(channels));
     for (std::size_t d = axis; d < rank; ++d) {
-      if (has_axis(view.dimensions[d], batch)) translation.graph().fail(node, "it normalizes over the samples of the batch");
+      if (has_axis(view.dimensions[d], batch))
+        translation.graph().fail(node, "the samples of the batch are normalized together");
     }
     view = translation.relaid(view, axes, axis > 1);
   }
   const TensorShape shape = translation.network().shape(view.tensor);
   if (item_count(scale) != shape.channels) {
-    translation.graph().fail(node, "it normalizes over a dimension other than the channels",
-                             "its scale has a number for each element that it normalizes over");
+    translation.graph().fail(node, "a dimension other than the channels is normalized",
+                             "the scale has a number for each normalized element");
   }
   const bool rms = node.op_type() != "LayerNormalization";
   NetworkLayer layer{.attributes = {{"kind", rms ? "rms" : "layer"}}, .weight = scale.source};
@@ -271,11 +272,11 @@ void translate_instance_norm(Translation& translation, const onnx::NodeProto& no
     view = translation.as_image(node, view);
   const TensorShape shape = translation.network().shape(view.tensor);
   const Value& scale = translation.input(node, 1);
-  if (view.dimensions.size() < 3) translation.graph().fail(node, "it needs batch, channels and positions");
+  if (view.dimensions.size() < 3) translation.graph().fail(node, "the tensor must have batch, channels and positions");
   const std::int64_t groups = size_of(view.dimensions[1]);
   const bool over_channels = std::all_of(view.dimensions[1].begin(), view.dimensions[1].end(), of_channels);
   if (!over_channels || item_count(scale) != groups) {
-    translation.graph().fail(node, "its second dimension does not match the channels of its scale");
+    translation.graph().fail(node, "the second dimension does not match the channels of the scale");
   }
   if (groups == shape.channels && !is_made_up(scale)) {
     NetworkLayer layer{.attributes = {{"kind", "instance"}}, .weight = scale.source};

@@ -8,7 +8,7 @@ namespace {
 
 std::optional<std::int64_t> whole_result(std::string_view operation, std::int64_t a, std::int64_t b) {
   std::int64_t result = 0;
-  const bool divides = b != 0 && b != -1;  // excludes 0, and -1, where the smallest number overflows
+  const bool divides = b != 0 && b != -1;  // excludes 0, and -1, which overflows for the smallest number
   if (operation == "Add") return __builtin_add_overflow(a, b, &result) ? std::nullopt : std::optional(result);
   if (operation == "Sub") return __builtin_sub_overflow(a, b, &result) ? std::nullopt : std::optional(result);
   if (operation == "Mul") return __builtin_mul_overflow(a, b, &result) ? std::nullopt : std::optional(result);

@@ -33,7 +33,8 @@ void add_fully_connected(Translation& translation, const onnx::NodeProto& node, 
   Network& network = translation.network();
   TensorShape shape = network.shape(rows.tensor);
   if (summed != shape.channels) {
-    translation.graph().fail(node, fmt::format("its weights are for {} channels, but it reads {}", summed, shape.channels));
+    translation.graph().fail(node,
+                             fmt::format("the weights are for {} channels, but the input has {}", summed, shape.channels));
   }
   shape.channels = features;
   NetworkLayer layer{.operation = "fully_connected",

@@ -13,18 +13,18 @@ void translate_lstm(Translation& translation, const onnx::NodeProto& node) {
   const std::string direction = text_attribute(node, "direction", "forward");
   const std::int64_t directions = direction == "bidirectional" ? 2 : 1;
   if (weight.kind != Value::Kind::stored || !weight.shape || weight.shape->size() != 3) {
-    translation.graph().fail(node, "its weights are not a stored tensor of three dimensions");
+    translation.graph().fail(node, "the weights are not a stored tensor of three dimensions");
   }
   const std::int64_t features = (*weight.shape)[1] / 4;
   const View asked = translation.gathered(node, translation.plain_input(node, 0));
   const bool batch_first = integer_attribute(node, "layout", 0) != 0;
   if (asked.dimensions.size() != 3 || (*weight.shape)[0] != directions || (*weight.shape)[1] != 4 * features ||
       features < 1) {
-    translation.graph().fail(node, "its input or its weights do not have the dimensions of an LSTM");
+    translation.graph().fail(node, "the input or the weights do not have the dimensions of an LSTM");
   }
   const std::size_t of_tokens = batch_first ? 1 : 0;
   if (has_axis(asked.dimensions[of_tokens], batch)) {
-    translation.graph().fail(node, "it runs over dimension 0 of the input, which is the batch",
+    translation.graph().fail(node, "the LSTM runs over dimension 0 of the input, which is the batch",
                              "export the network with the batch first: nn.LSTM(…, batch_first=True)");
   }
   std::vector<int> axes(3, first_position);
@@ -34,7 +34,7 @@ void translate_lstm(Translation& translation, const onnx::NodeProto& node) {
   TensorShape shape = translation.network().shape(view.tensor);
   if ((*weight.shape)[2] != shape.channels) {
     translation.graph().fail(
-        node, fmt::format("its weights are for {} channels, but it reads {}", (*weight.shape)[2], shape.channels));
+        node, fmt::format("the weights are for {} channels, but the input has {}", (*weight.shape)[2], shape.channels));
   }
   if (translation.find_input(node, 3) == nullptr)
     translation.assume(

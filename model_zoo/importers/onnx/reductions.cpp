@@ -32,7 +32,7 @@ int pooled(Translation& translation, const onnx::NodeProto& node, int tensor) {
 
 void translate_global_pool(Translation& translation, const onnx::NodeProto& node) {
   const View image = translation.as_image(node, translation.plain_input(node, 0));
-  if (image.dimensions.size() < 3) translation.graph().fail(node, "its input has no positions to pool");
+  if (image.dimensions.size() < 3) translation.graph().fail(node, "the input has no positions to pool");
   const int tensor = pooled(translation, node, image.tensor);
   translation.set_view(node, image_view(tensor, image.dimensions[0], translation.network().shape(tensor)));
 }
@@ -55,7 +55,7 @@ void translate_reduction(Translation& translation, const onnx::NodeProto& node) 
   }
   for (std::size_t d = 0; d < taken.size(); ++d) {
     if (!taken[d] || !has_axis(view.dimensions[d], batch)) continue;
-    translation.not_understood(node, "it combines the samples of the batch, which is supported in a loss only");
+    translation.not_understood(node, "samples of the batch are combined, which is supported in a loss only");
     return;
   }
   translation.set_view(node, translation.reduced(node, view, taken, integer_attribute(node, "keepdims", 1) != 0));

@@ -1,5 +1,5 @@
-// Translates operators that change the number of positions without a window: padding, resizing, and
-// blocks of positions as channels.
+// Translates operators that change the number of positions without a window: padding, resizing, and moves of blocks of
+// positions to channels or back.
 
 #include <algorithm>
 #include <cmath>
@@ -24,7 +24,7 @@ Sizes pads_of(const Translation& translation, const onnx::NodeProto& node, std::
   const auto given = integers_of(translation, node, opset >= 11 ? 1 : -1, "pads");
   const auto axes = opset >= 18 ? integers_of(translation, node, 3, "") : std::nullopt;
   const std::size_t count = axes ? axes->size() : rank;
-  if (!given || given->size() != 2 * count) translation.graph().fail(node, "its pads must be two per dimension");
+  if (!given || given->size() != 2 * count) translation.graph().fail(node, "there must be two pads per dimension");
   if (!axes) return *given;
   Sizes pads(2 * rank, 0);
   for (std::size_t i = 0; i < count; ++i) {
@@ -86,7 +86,7 @@ void pad_one(Translation& translation, const onnx::NodeProto& node, View view, s
 std::int64_t block_of(const Translation& translation, const onnx::NodeProto& node) {
   constexpr std::int64_t largest = 1 << 15;
   const std::int64_t block = integer_attribute(node, "blocksize", 0);
-  if (block < 1 || block > largest) translation.graph().fail(node, fmt::format("its block cannot be {}", block));
+  if (block < 1 || block > largest) translation.graph().fail(node, fmt::format("the block size cannot be {}", block));
   return block;
 }
 
@@ -135,7 +135,7 @@ void translate_resize(Translation& translation, const onnx::NodeProto& node) {
   const Sizes after = resized(translation, node, before);
   const bool known = after.size() == before.size() && is_countable(after) &&
                      std::none_of(after.begin(), after.end(), [](std::int64_t size) { return size < 1; });
-  if (!known) translation.graph().fail(node, "the size of its output is unknown or zero");
+  if (!known) translation.graph().fail(node, "the size of the output is unknown or zero");
   if (after[0] != before[0] || after[1] != before[1] || before.size() < 3) {
     translation.not_understood(node, "resizing of other dimensions than positions is not supported");
     return;
@@ -161,7 +161,7 @@ void translate_space_to_depth(Translation& translation, const onnx::NodeProto& n
   const std::int64_t block = block_of(translation, node);
   TensorShape shape = translation.network().shape(image.tensor);
   if (shape.rank != 2 || shape.extent[0] % block != 0 || shape.extent[1] % block != 0) {
-    translation.graph().fail(node, fmt::format("its input does not divide into blocks of {}", block));
+    translation.graph().fail(node, fmt::format("the input does not divide into blocks of {}", block));
   }
   shape.channels *= block * block;
   shape.extent = {shape.extent[0] / block, shape.extent[1] / block, 1};
@@ -179,7 +179,7 @@ void translate_depth_to_space(Translation& translation, const onnx::NodeProto& n
   const std::int64_t block = block_of(translation, node);
   const Sizes before = sizes_of(image);
   if (before.size() != 4 || before[1] % (block * block) != 0) {
-    translation.graph().fail(node, fmt::format("its channels do not divide into blocks of {}", block));
+    translation.graph().fail(node, fmt::format("the channels do not divide into blocks of {}", block));
   }
   translation.set_view(
       node, translation.fresh(node, image, {before[0], before[1] / (block * block), before[2] * block, before[3] * block}));

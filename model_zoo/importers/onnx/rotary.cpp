@@ -1,5 +1,5 @@
-// Rotary positions, which turn pairs of the channels of queries and keys. A view of the same elements represents the result,
-// and the attention that reads it gets a layer rotary_embedding before it.
+// Rotary positions, which rotate pairs of the channels of queries and keys. A view of the unrotated elements represents the
+// result. A layer rotary_embedding is added before the attention that reads this view.
 
 #include "model_zoo/importers/onnx/rotary.hpp"
 

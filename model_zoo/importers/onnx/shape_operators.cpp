@@ -53,12 +53,12 @@ View part_of(Translation& translation, const onnx::NodeProto& node, const View& 
              std::int64_t count, std::int64_t step = 1) {
   if (auto cut = sliced(view, axis, start, count, step)) return std::move(*cut);
   if (has_axis(view.dimensions[axis], batch)) {
-    translation.unsupported(node, "it takes some samples of the batch, which no layer supports",
-                            "export the network with a batch of one sample");
+    translation.unsupported(node, "only some samples of the batch are read, which no layer supports",
+                            "export the network with batch size 1");
   }
   const View whole = translation.gathered(node, view);
   auto cut = sliced(translation.fresh(node, whole, sizes_of(whole)), axis, start, count, step);
-  if (!cut) translation.unsupported(node, fmt::format("it takes a part of dimension {} that no layer supports", axis), "");
+  if (!cut) translation.unsupported(node, fmt::format("no layer supports this part of dimension {}", axis), "");
   return std::move(*cut);
 }
 
@@ -81,7 +81,7 @@ void look_up(Translation& translation, const onnx::NodeProto& node, const Value&
   if (network.layers.empty()) network.input.extent[0] = count;
   if (network.input.extent[0] != count) {
     translation.graph().fail(
-        node, fmt::format("it looks up {} tokens, but the network starts with {}", count, network.input.extent[0]));
+        node, fmt::format("{} tokens are looked up, but the network starts with {}", count, network.input.extent[0]));
   }
   TensorShape shape = network.shape(tokens.view.tensor);
   shape.channels = table.shape->at(1);
@@ -102,7 +102,7 @@ void look_up(Translation& translation, const onnx::NodeProto& node, const Value&
 void translate_reshape(Translation& translation, const onnx::NodeProto& node) {
   const Value value = movable_input(translation, node, true);
   const auto wish = integers_of(translation, node, 1, "");
-  if (!wish) translation.graph().fail(node, "its new shape is missing");
+  if (!wish) translation.graph().fail(node, "the new shape is missing");
   const std::vector<std::int64_t> before = sizes_of(value.view);
   const auto sizes = reshaped_sizes(node, before, *wish);
   if (!sizes) {
@@ -138,7 +138,7 @@ void translate_slice(Translation& translation, const onnx::NodeProto& node) {
   Value value = whole_input(translation, node);
   const auto ranges = ranges_of(translation, node, sizes_of(value.view));
   if (!ranges) {
-    translation.not_understood(node, "its bounds depend on the content of tensors");
+    translation.not_understood(node, "the bounds depend on the content of tensors");
     return;
   }
   for (std::size_t d = 0; d < ranges->size(); ++d) {
@@ -170,7 +170,7 @@ void translate_split(Translation& translation, const onnx::NodeProto& node) {
     return part >= 1 && part <= size;
   });
   if (!positive || static_cast<std::int64_t>(parts->size()) != count || total != size) {
-    translation.graph().fail(node, fmt::format("{} elements do not split into its {} outputs", size, count));
+    translation.graph().fail(node, fmt::format("{} elements do not divide into {} outputs", size, count));
   }
   std::int64_t start = 0;
   for (int i = 0; i < node.output_size(); ++i) {
@@ -199,10 +199,10 @@ void translate_gather(Translation& translation, const onnx::NodeProto& node) {
   const std::int64_t size = size_of(value.view.dimensions[axis]);
   std::int64_t count = 1, first = size;
   for (const std::int64_t each : *indices.shape) count *= each;
-  if (count < 1) translation.graph().fail(node, "it selects nothing");
+  if (count < 1) translation.graph().fail(node, "nothing is selected");
   for (const std::int64_t place : indices.numbers ? indices.numbers->integers : std::vector<std::int64_t>{0}) {
     if (place < -size || place >= size) {
-      translation.graph().fail(node, fmt::format("its index {} is outside of {} elements", place, size));
+      translation.graph().fail(node, fmt::format("the index {} is outside of {} elements", place, size));
     }
     first = std::min(first, place < 0 ? place + size : place);
   }
@@ -214,7 +214,7 @@ void translate_gather(Translation& translation, const onnx::NodeProto& node) {
     return;
   }
   if (count > size) {
-    translation.not_understood(node, "it repeats elements, which no layer supports");
+    translation.not_understood(node, "elements are repeated, which no layer supports");
     return;
   }
   if (count < size) value.view = part_of(translation, node, value.view, axis, std::min(first, size - count), count);
@@ -283,7 +283,7 @@ void translate_dropout(Translation& translation, const onnx::NodeProto& node) {
     rate = ratio != nullptr && ratio->numbers ? uniform(*ratio->numbers).value_or(0.5) : 0.5;
     trains = training != nullptr && (!training->numbers || uniform(*training->numbers) != 0.0);
   }
-  if (!(rate >= 0 && rate <= 1)) translation.graph().fail(node, fmt::format("its rate is {}", rate));
+  if (!(rate >= 0 && rate <= 1)) translation.graph().fail(node, fmt::format("the dropout rate is {}", rate));
   if (!trains || rate == 0) {
     translation.set_output(node, value);
     return;

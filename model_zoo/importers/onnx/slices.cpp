@@ -24,12 +24,12 @@ std::optional<std::vector<Range>> ranges_of(const Translation& translation, cons
   const bool old = translation.graph().opset() < 10;
   const auto starts = integers_of(translation, node, old ? -1 : 1, "starts");
   const auto ends = integers_of(translation, node, old ? -1 : 2, "ends");
-  if (!starts || !ends) translation.graph().fail(node, "its bounds are missing");
+  if (!starts || !ends) translation.graph().fail(node, "the bounds are missing");
   const auto axes = integers_of(translation, node, old ? -1 : 3, "axes");
   const auto steps = integers_of(translation, node, old ? -1 : 4, "");
   const std::size_t count = starts->size();
   if (ends->size() != count || (axes && axes->size() != count) || (steps && steps->size() != count)) {
-    translation.graph().fail(node, "the number of its bounds differs from the number of its axes");
+    translation.graph().fail(node, "the number of bounds differs from the number of axes");
   }
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t axis = dimension_of(translation, node, axes ? (*axes)[i] : static_cast<std::int64_t>(i), shape.size());
@@ -55,23 +55,23 @@ std::optional<std::vector<std::int64_t>> reshaped_sizes(const onnx::NodeProto& n
   std::int64_t items = 1;
   for (const std::int64_t size : shape) items *= size;
   std::int64_t known = 1;
-  std::optional<std::size_t> open;
+  std::optional<std::size_t> inferred;
   for (std::size_t i = 0; i < wish.size(); ++i) {
     if (wish[i] == 0 && integer_attribute(node, "allowzero", 0) == 0) {
       if (i >= shape.size()) return std::nullopt;
       wish[i] = shape[i];
     }
-    if (wish[i] == -1 && !open) {
-      open = i;
+    if (wish[i] == -1 && !inferred) {
+      inferred = i;
     } else if (wish[i] < 1 || wish[i] > most_items / known) {
       return std::nullopt;
     } else {
       known *= wish[i];
     }
   }
-  if (open) {
+  if (inferred) {
     if (items % known != 0 || items < known) return std::nullopt;
-    wish[*open] = items / known;
+    wish[*inferred] = items / known;
     known = items;
   }
   if (known != items) return std::nullopt;
@@ -83,19 +83,19 @@ std::vector<std::int64_t> squeezed_sizes(const Translation& translation, const o
   const bool adds = node.op_type() == "Unsqueeze";
   const auto axes = integers_of(translation, node, translation.graph().opset() >= 13 ? 1 : -1, "axes");
   const std::size_t rank = adds && axes ? shape.size() + axes->size() : shape.size();
-  if (rank > most_result_dimensions) translation.graph().fail(node, fmt::format("its output has {} dimensions", rank));
+  if (rank > most_result_dimensions) translation.graph().fail(node, fmt::format("the output has {} dimensions", rank));
   std::vector<bool> chosen(rank, false);
   if (axes) {
     for (const std::int64_t axis : *axes) chosen[dimension_of(translation, node, axis, rank)] = true;
   } else {
-    if (adds) translation.graph().fail(node, "its axes are missing");
+    if (adds) translation.graph().fail(node, "the axes are missing");
     for (std::size_t i = 0; i < rank; ++i) chosen[i] = shape[i] == 1;
   }
   std::vector<std::int64_t> sizes;
   std::size_t next = 0;
   for (std::size_t i = 0; i < rank; ++i) {
     if (adds) {
-      if (!chosen[i] && next == shape.size()) translation.graph().fail(node, "it names a dimension twice");
+      if (!chosen[i] && next == shape.size()) translation.graph().fail(node, "a dimension is named twice");
       sizes.push_back(chosen[i] ? 1 : shape[next++]);
     } else if (!chosen[i]) {
       sizes.push_back(shape[i]);

@@ -128,7 +128,7 @@ void join_stored(Translation& translation, const onnx::NodeProto& node, int inde
   const std::vector<std::int64_t> sizes = sizes_of(value.view);
   const auto joint = stored.shape ? broadcast(sizes, *stored.shape) : std::nullopt;
   if (!joint) {
-    translation.not_understood(node, "it combines an activation with a tensor whose size is not known, or does not fit");
+    translation.not_understood(node, "an activation is combined with a tensor of unknown or unsuitable size");
     return;
   }
   View view = translation.plain(node, value);

@@ -86,7 +86,7 @@ void join_tensors(Translation& translation, const onnx::NodeProto& node, const V
     if (!is_repeated(b, a)) {
       const auto joint = broadcast(sizes_of(a), sizes_of(b));
       if (!joint) {
-        translation.graph().fail(node, fmt::format("it combines tensors of {} and {}", fmt::join(sizes_of(a), " x "),
+        translation.graph().fail(node, fmt::format("tensors of {} and {} are combined", fmt::join(sizes_of(a), " x "),
                                                    fmt::join(sizes_of(b), " x ")));
       }
       a = translation.broadcast_to(node, std::move(a), *joint);
@@ -113,7 +113,7 @@ void join_many(Translation& translation, const onnx::NodeProto& node) {
     View view = translation.gathered(node, translation.plain_input(node, i));
     if (tensors.empty()) all = view;
     if (!lie_alike(translation, all, view) || (!tensors.empty() && all.tensor != tensors.front())) {
-      translation.not_understood(node, "it combines more than two tensors of different layouts");
+      translation.not_understood(node, "more than two tensors of different layouts are combined");
       return;
     }
     tensors.push_back(view.tensor);

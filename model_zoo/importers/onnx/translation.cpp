@@ -164,10 +164,10 @@ std::vector<int> Translation::outputs() {
 void Translation::finish() {
   std::vector<int> ends = outputs();
   if (ends.empty() && lost_lookup_ != nullptr) {
-    graph_.fail(*lost_lookup_,
-                "it looks up values that are computed from the model's tokens; supported are only tokens that are cast, "
-                "reshaped, transposed or sliced",
-                "export the part of the network after the processing of tokens");
+    graph_.fail(
+        *lost_lookup_,
+        "the looked-up values are computed from the model's tokens; tokens may only be cast, reshaped, transposed or sliced",
+        "export the part of the network that follows the processing of tokens");
   }
   if (ends.empty()) {
     graph_.fail("no output of the graph comes from a supported layer",
@@ -208,7 +208,7 @@ const Value* Translation::find_input(const onnx::NodeProto& node, int index) con
 
 const Value& Translation::input(const onnx::NodeProto& node, int index) const {
   const Value* const value = find_input(node, index);
-  if (value == nullptr) graph_.fail(node, fmt::format("its input {} is missing", index));
+  if (value == nullptr) graph_.fail(node, fmt::format("the input {} is missing", index));
   return *value;
 }
 
@@ -225,10 +225,10 @@ View Translation::plain(const onnx::NodeProto& node, const Value& asked) {
   // The value is copied because `values_` may change before the value is used for the last time.
   const Value value = asked;  // NOLINT(performance-unnecessary-copy-initialization)
   if (!value.is_network()) {
-    graph_.fail(node, "it reads weights or another input of the graph, but a layer must read activations",
+    graph_.fail(node, "the node reads weights or another input of the graph, but a layer must read activations",
                 "a model has one input, and weights only in layers");
   }
-  if (value.scores) unsupported(node, "it reads attention scores, but is not part of a supported attention", "");
+  if (value.scores) unsupported(node, "the node reads attention scores, but is not part of a supported attention", "");
   if (!value.pads.empty()) return padded(node, value);
   if (value.moment) {
     if (const auto view = finished_norm(*this, node, value, false)) return *view;
@@ -240,7 +240,7 @@ View Translation::plain(const onnx::NodeProto& node, const Value& asked) {
       for (const Dimension& dimension : whole_view.dimensions) taken.push_back(has_axis(dimension, channels));
       return reduced(node, whole_view, taken, true);
     }
-    unsupported(node, "it reads part of a normalization that is not supported", "");
+    unsupported(node, "the node reads part of a normalization that is not supported", "");
   }
   if (is_linear(value.function)) return value.view;
   if (const auto kind = activation_of(value.function)) {
@@ -355,7 +355,7 @@ void Translation::not_understood(const onnx::NodeProto& node, std::string_view w
     const auto sizes =
         node.domain().empty() && graph_.is_known(node) ? inferred_sizes(node, graph_.opset(), known) : std::nullopt;
     if (sizes && *sizes != sizes_of(view)) {
-      unsupported(node, fmt::format("{}, and it changes the shape of its input", why),
+      unsupported(node, fmt::format("{}, and the node changes the shape of the input", why),
                   "only operators that keep the shape can become unknown layers; remove the node before the export");
     }
     const int layer = add_layer(node, {.operation = "elementwise", .inputs = tensors, .shape = network_.shape(view.tensor)},

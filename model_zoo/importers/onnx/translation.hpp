@@ -90,7 +90,7 @@ class Translation {
   /// Sets a view of rotated elements as the node's first output: the view of the elements before the rotation.
   void rotate(const onnx::NodeProto& node, View view);
   /// Returns the number of channels of a head that rotary positions rotate in the view's tensor; 0 if there are none. The
-  /// caller adds a layer for them: a rotation that is never taken causes a warning.
+  /// caller adds a layer for these channels. A rotation without a layer causes a warning.
   [[nodiscard]] std::int64_t take_rotation(const View& view);
 
   /// Throws Unsupported about a node.
@@ -110,7 +110,7 @@ class Translation {
   void translate(const onnx::NodeProto& node);
   /// Leaves out a node and ends the network. `reason` is null for all nodes after the first node that is left out.
   void leave_out(const onnx::NodeProto& node, const Error* reason);
-  /// Translates the branch of an If that is taken. Returns false for operators other than If.
+  /// Translates the branch of an If that runs. Returns false for operators other than If.
   [[nodiscard]] bool enters_branch(const onnx::NodeProto& node);
   /// Handles a node of rotary positions that consist of several operators. Returns false for any other node.
   [[nodiscard]] bool rotates(const onnx::NodeProto& node);
@@ -126,7 +126,7 @@ class Translation {
   Network network_;
   std::unordered_map<std::string, Value> values_;
   Rotations rotations_;
-  /// Rotary positions that turn the queries or keys in a tensor.
+  /// Rotary positions that rotate the queries or keys in a tensor.
   struct Rotation {
     std::int64_t channels = 0;  ///< rotated channels of a head
     const onnx::NodeProto* node = nullptr;

@@ -107,7 +107,7 @@ Sizes slid_extents(const Translation& translation, const onnx::NodeProto& node, 
   Sizes positions;
   for (std::size_t d = 0; d < extents.size(); ++d) {
     positions.push_back(places(window, d, extents[d], window.before[d], window.after[d], window.ceil));
-    if (positions.back() < 1) translation.graph().fail(node, "its window does not fit its input");
+    if (positions.back() < 1) translation.graph().fail(node, "the window does not fit the input");
   }
   return positions;
 }

@@ -30,20 +30,20 @@ View padded_image(Translation& translation, const onnx::NodeProto& node, Sizes& 
   waiting = std::move(value.pads);
   value.pads.clear();
   View image = translation.as_image(node, translation.plain(node, value));
-  if (image.dimensions.size() < 3) translation.graph().fail(node, "its input has no positions to move a window over");
+  if (image.dimensions.size() < 3) translation.graph().fail(node, "the input has no positions to move a window over");
   return image;
 }
 
 const Value& weight_of(const Translation& translation, const onnx::NodeProto& node, std::size_t rank) {
   const Value& weight = translation.input(node, 1);
   if (weight.kind != Value::Kind::stored || !weight.shape) {
-    translation.graph().fail(node, "its weights are computed from the input of the graph",
+    translation.graph().fail(node, "the weights are computed from the input of the graph",
                              "weights must be stored, computed from stored tensors, or be inputs of the graph");
   }
   const Sizes& shape = *weight.shape;
   if (shape.size() != rank || std::any_of(shape.begin(), shape.end(), [](std::int64_t size) { return size < 1; })) {
     translation.graph().fail(
-        node, fmt::format("its weights are {}, which do not fit an input of {} dimensions", fmt::join(shape, " x "), rank));
+        node, fmt::format("the weights are {}, which do not fit an input of {} dimensions", fmt::join(shape, " x "), rank));
   }
   return weight;
 }
@@ -60,7 +60,7 @@ std::int64_t groups_of(const Translation& translation, const onnx::NodeProto& no
 void check_kernel(const Translation& translation, const onnx::NodeProto& node, const Sizes& kernel) {
   if (find_attribute(node, "kernel_shape") == nullptr) return;
   if (integers_attribute(node, "kernel_shape") != kernel) {
-    translation.graph().fail(node, "kernel_shape is not the shape of its weights");
+    translation.graph().fail(node, "kernel_shape is not the shape of the weights");
   }
 }
 
@@ -127,7 +127,7 @@ Expansion expansion_of(const Translation& translation, const onnx::NodeProto& no
   for (std::size_t d = 0; d < rank; ++d) {
     const double size = static_cast<double>(made.stride[d]) * static_cast<double>(extents[d]) +
                         static_cast<double>(kernel[d]) * static_cast<double>(made.dilation[d]);
-    if (size > static_cast<double>(largest)) translation.graph().fail(node, "its output is too large");
+    if (size > static_cast<double>(largest)) translation.graph().fail(node, "the output is too large");
     const std::int64_t whole = (extents[d] - 1) * made.stride[d] + (kernel[d] - 1) * made.dilation[d] + 1;
     std::int64_t count = whole + made.extra[d] - pads[d] - pads[rank + d];
     if (automatic == "VALID") count = whole + made.extra[d];
@@ -138,7 +138,7 @@ Expansion expansion_of(const Translation& translation, const onnx::NodeProto& no
     made.padding.push_back((cut + 1) / 2);
     made.extra[d] = count - (whole - 2 * made.padding[d]);
     if (count < 1 || count > largest || made.extra[d] >= std::max(made.stride[d], made.dilation[d])) {
-      translation.graph().fail(node, "the size of its output does not fit its window");
+      translation.graph().fail(node, "the output size does not fit the window");
     }
     made.positions.push_back(count);
   }
@@ -159,8 +159,8 @@ void translate_convolution(Translation& translation, const onnx::NodeProto& node
   check_kernel(translation, node, kernel);
   const std::int64_t groups = groups_of(translation, node, sizes[1], shape[0]);
   if (shape[1] != sizes[1] / groups) {
-    translation.graph().fail(node,
-                             fmt::format("its weights are for {} channels, but it reads {}", shape[1] * groups, sizes[1]));
+    translation.graph().fail(
+        node, fmt::format("the weights are for {} channels, but the input has {}", shape[1] * groups, sizes[1]));
   }
   const Window window = window_of(translation, node, kernel, extents, waiting);
   const Sizes positions = slid_extents(translation, node, window, extents);
@@ -181,13 +181,13 @@ void translate_transposed_convolution(Translation& translation, const onnx::Node
   const Sizes kernel(shape.begin() + 2, shape.end());
   check_kernel(translation, node, kernel);
   if (shape[0] != sizes[1]) {
-    translation.graph().fail(node, fmt::format("its weights are for {} channels, but it reads {}", shape[0], sizes[1]));
+    translation.graph().fail(node, fmt::format("the weights are for {} channels, but the input has {}", shape[0], sizes[1]));
   }
   const std::int64_t groups = integer_attribute(node, "group", 1);
   if (groups < 1 || sizes[1] % groups != 0 || shape[1] > (std::int64_t{1} << 31U) / groups) {
     translation.graph().fail(node, fmt::format("{} channels do not divide into {} groups", sizes[1], groups));
   }
-  if (!waiting.empty()) translation.graph().fail(node, "its input is padded, which is supported before convolutions only");
+  if (!waiting.empty()) translation.graph().fail(node, "the input is padded, which is supported before convolutions only");
   const Expansion expansion = expansion_of(translation, node, kernel, extents);
   const std::int64_t filters = shape[1] * groups;
 

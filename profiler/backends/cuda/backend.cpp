@@ -68,7 +68,7 @@ cudaDeviceProp use_device(int device) {
   if (const cudaError_t status = cudaSetDevice(device); status != cudaSuccess) {
     static_cast<void>(cudaGetLastError());
     throw Error(fmt::format("GPU {}: {} ({})", device, cudaGetErrorName(status), cudaGetErrorString(status)),
-                "another process may use it: see nvidia-smi");
+                "another process may use the GPU: see nvidia-smi");
   }
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, device), fmt::format("GPU {}", device));
@@ -281,7 +281,7 @@ int count_cuda_devices() {
                   cuda::driver_hint(driver, runtime));
     }
     throw Error(fmt::format("{} ({})", name, cudaGetErrorString(status)),
-                "it needs an NVIDIA GPU and its driver: see nvidia-smi");
+                "the back end needs an NVIDIA GPU and its driver: see nvidia-smi");
   }
   return count;
 }

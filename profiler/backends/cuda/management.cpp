@@ -116,7 +116,7 @@ DeviceState Management::state() const {
   if (library_->call<Status>("nvmlDeviceGetPowerUsage", device_, &value)) state.power_w = 1e-3 * value;
   unsigned long long bits = 0;  // NOLINT(google-runtime-int): the library's type
   if (library_->call<Status>("nvmlDeviceGetCurrentClocksThrottleReasons", device_, &bits)) {
-    constexpr unsigned long long idle = 1;  // NOLINT(google-runtime-int): between two kernels it often is
+    constexpr unsigned long long idle = 1;  // NOLINT(google-runtime-int): not a slowdown
     if ((bits & ~idle) != 0) state.slowed_by = slowdown_names(bits & ~idle);
   }
   return state;

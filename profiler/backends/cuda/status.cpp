@@ -31,7 +31,7 @@ void forget_error(std::string_view what) {
   const cudaError_t again = cudaDeviceSynchronize();
   if (again == cudaSuccess || is_without_device(again) || is_of_recording(again)) return;
   throw DeviceLost(fmt::format("{}: the GPU is unusable: {} ({})", what, cudaGetErrorName(again), cudaGetErrorString(again)),
-                   "an earlier kernel may have caused it: find it with CUDA_LAUNCH_BLOCKING=1");
+                   "an earlier kernel may have caused this: find the kernel with CUDA_LAUNCH_BLOCKING=1");
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ std::string driver_refusal(int driver, int runtime, std::string_view version) {
 }
 
 std::string driver_hint(int driver, int runtime) {
-  if (driver == 0) return "it needs an NVIDIA GPU and its driver: see nvidia-smi";
+  if (driver == 0) return "the back end needs an NVIDIA GPU and its driver: see nvidia-smi";
   return fmt::format("install a driver of CUDA {}{}, or use a build with CUDA {}", major_of(runtime), oldest_driver(runtime),
                      major_of(driver));
 }

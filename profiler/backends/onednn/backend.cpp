@@ -196,7 +196,7 @@ class Backend final : public KernelBackend {
   int threads_;
   onednn::Device device_;
   std::vector<char> pages_{};
-  std::vector<float> flushed_{};  ///< is written to evict all caches, if single buffers cannot be evicted
+  std::vector<float> flushed_{};  ///< memory that is written to evict all caches, if single buffers cannot be evicted
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Writes the ONNX files in this folder that no exporter of torch 1.13 writes: newer opsets, open sizes.
+"""Writes the ONNX files in this folder that no exporter of torch 1.13 writes: newer opsets, dynamic sizes.
 
 Needs the packages onnx and numpy. Run: make_operator_nets.py [FOLDER]
 Prints name, parameters and multiply-adds of one sample at the sizes given, for networks.csv.

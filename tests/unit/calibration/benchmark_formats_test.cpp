@@ -259,7 +259,7 @@ TEST_CASE("perftest's bandwidths count mebibytes") {
       " 2       100000          1.55           7.16         1.60              1.61             0.07            1.62"
       "                 3.49\n";
   CHECK(micros(read(latency, {.nodes = 2}).series.at(0), 2) == Approx(1.60));
-  CHECK(contains(error_in("RDMA_Read Latency Test\n"), "it times a round trip"));
+  CHECK(contains(error_in("RDMA_Read Latency Test\n"), "the test measures a round trip"));
 }
 
 TEST_CASE("rccl-tests' records state operation, ranks and nodes") {
@@ -480,7 +480,7 @@ TEST_CASE("an output that is not used is named as what it is") {
   CHECK(contains(error_in("RocmBandwidthTest Version: 2.6.0\n"),
                  "the output of rocm-bandwidth-test is not used: it measures one size"));
   CHECK(contains(error_in("Network Tests v1.3\n| Name | Avg |\n"), "GPCNeT's network_test"));
-  CHECK(contains(error_in("one line\n size  Latency\n"), "f.txt:2:1: no reader knows a table of this form"));
+  CHECK(contains(error_in("one line\n size  Latency\n"), "f.txt:2:1: no reader supports this format of a table"));
 }
 
 }  // namespace benchmark_formats_tests

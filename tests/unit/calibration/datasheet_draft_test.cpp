@@ -87,7 +87,7 @@ TEST_CASE("an incomplete sheet is refused with the options that are missing") {
   sheet.memory_bandwidth.reset();
   sheet.links.reset();
   CHECK(error_of([&] { (void)draft_from_sheet(sheet); }) ==
-        "the sheet of the GPU is incomplete\nhint: add --memory-bandwidth 2TB/s --links 300GB/s; or give a known GPU with "
+        "the sheet of the GPU is incomplete\nhint: add --memory-bandwidth 2TB/s --links 300GB/s; or name a known GPU with "
         "--gpu");
 }
 

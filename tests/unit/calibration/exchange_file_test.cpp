@@ -122,7 +122,7 @@ TEST_CASE("a table without header shows an allreduce by its two bandwidths, and 
   const Reading alone = load(name);
   CHECK(alone.series.at(0).operation == Collective::allreduce);
   CHECK(alone.series.at(0).ranks == 8);
-  CHECK(warns(alone, "does not state its operation: its columns match allreduce only"));
+  CHECK(warns(alone, "the operation is missing: the columns match allreduce only"));
   CHECK(warns(alone, "the level is null"));
   const Reading reading = load(name, of_file({.operation = Collective::allreduce, .ranks = 8, .nodes = 2}));
   CHECK(reading.series.at(0).level == NetworkLevel::between_nodes);
@@ -135,7 +135,7 @@ TEST_CASE("facts of the file override options for all files") {
   const Reading reading = load("nccl-2.18-all_reduce-2n2g.txt", otherwise({.ranks = 64, .nodes = 1}));
   CHECK(reading.series.at(0).ranks == 2);
   CHECK(reading.series.at(0).nodes == 2);
-  CHECK(warns(reading, "has 2 ranks, which is used instead of 64 ranks"));
+  CHECK(warns(reading, "the file has 2 ranks, used instead of 64 ranks"));
 }
 
 TEST_CASE("two benchmark runs in one file are two series, each with its own ranks") {
@@ -232,12 +232,12 @@ TEST_CASE("the file name gives the operation if neither the file nor the user do
   const AskedFacts by_name{.by_name = Collective::allreduce};
   const Reading reading = read(nccl_header + nccl_row, by_name);
   CHECK(reading.series.at(0).operation == Collective::allreduce);
-  CHECK(warns(reading, "does not state its operation: allreduce is taken from its name"));
+  CHECK(warns(reading, "the operation is missing: allreduce is taken from the file's name"));
   const Reading told =
       read(nccl_header + nccl_row, {.otherwise = {.operation = Collective::reduce}, .by_name = Collective::allreduce});
   CHECK(told.series.at(0).operation == Collective::reduce);
-  CHECK_FALSE(warns(told, "is taken from its name"));
-  CHECK(contains(error_in(nccl_header + nccl_row, {.by_name = Collective::allgather}), "the timed operation is not stated"));
+  CHECK_FALSE(warns(told, "is taken from the file's name"));
+  CHECK(contains(error_in(nccl_header + nccl_row, {.by_name = Collective::allgather}), "the measured operation is missing"));
 }
 
 // Columns of nccl-tests 2.13: a rank of a reduce-scatter sends a part; broadcast and reduce have a root.
@@ -250,7 +250,7 @@ TEST_CASE("an operation that alone matches the columns is taken from them") {
   CHECK(contains(error_in(nccl_header + "1048576 131072 float none -1 100 10 5 0 100 10 5 0\n", {}),
                  "such columns match allgather and all-to-all"));
   CHECK(contains(error_in(nccl_header + "1048576 262144 float sum -1 100 10 10 0 100 10 10 0\n", {}),
-                 "the timed operation is not stated"));
+                 "the measured operation is missing"));
 }
 
 // github.com/coreweave/nccl-tests, README.md: the list of 1,440 ranks without its beginning.
@@ -729,8 +729,9 @@ TEST_CASE("rows that failed their validation are left out") {
 // ---- other files ----
 
 TEST_CASE("tables made from outputs, and other files, are refused") {
-  CHECK(contains(error_of([] { (void)load("markdown.txt"); }), "markdown.txt:1:1: no reader knows a table of this form"));
-  CHECK(contains(error_of([] { (void)load("retyped.txt"); }), "retyped.txt:1:1: no reader knows a table of this form"));
+  CHECK(
+      contains(error_of([] { (void)load("markdown.txt"); }), "markdown.txt:1:1: no reader supports this format of a table"));
+  CHECK(contains(error_of([] { (void)load("retyped.txt"); }), "retyped.txt:1:1: no reader supports this format of a table"));
   CHECK(contains(error_in("hello\n"), "f.txt:1:1: this is not the output of a benchmark"));
   CHECK(contains(error_in(" \n"), "f.txt is empty"));
   CHECK(contains(error_in("# OSU MPI Latency Test v7.4\n" + nccl_header), "no rows follow this title"));

@@ -575,9 +575,10 @@ TEST_CASE("fails with an invalid price") {
   for (const std::string price :
        {"2.5", "2.5 USD", "2.5 usd/h", "2.5 USD/day", "USD/h", "-1 USD/h", "inf USD/h", "2.5 DOLLAR/h", "2.5 USD/nodes-h"}) {
     INFO(price);
-    CHECK(error_with("2.5 EUR/h", price) ==
-          "m.yaml:39:16: '" + price + "' is not a price per device and hour\n" + "  price: {value: " + price +
-              ", source: sheet}\n                 ^\nhint: write it as '2.5 USD/h', or for a node as '20 USD/node-h'");
+    CHECK(
+        error_with("2.5 EUR/h", price) ==
+        "m.yaml:39:16: '" + price + "' is not a price per device and hour\n" + "  price: {value: " + price +
+            ", source: sheet}\n                 ^\nhint: write the price as '2.5 USD/h', or for a node as '20 USD/node-h'");
   }
   CHECK(error_with("2.5 EUR/h", "0 USD/h") == "no error");
 }

@@ -178,7 +178,7 @@ TEST_CASE("the environment variables determine the rendezvous") {
   };
   CHECK(problem(by_torchrun, {{"MASTER_ADDR", "node1"}}) ==
         "the environment variable MASTER_ADDR is set, but MASTER_PORT is not\n"
-        "hint: rank 0 listens at MASTER_ADDR and MASTER_PORT; or give --rendezvous HOST:PORT");
+        "hint: rank 0 listens at MASTER_ADDR and MASTER_PORT; or use --rendezvous HOST:PORT");
   CHECK(
       problem(by_torchrun, {{"MASTER_PORT", "1"}}).starts_with("the environment variable MASTER_PORT is set, but MASTER_"));
   CHECK(problem(by_torchrun, {{"MASTER_ADDR", "a"}, {"MASTER_PORT", "65536"}})

@@ -84,7 +84,7 @@ TEST_CASE("a time that is not the measured one is not called so") {
   const ExchangePredictor prescribed(load_machine("abci"), with(bundled, curves));
   const PredictedExchange ring = prescribed.predict(Collective::allreduce, 32_MiB, 8, 2);
   CHECK(ring.basis == ExchangeBasis::fitted_links);
-  CHECK(ring.warning.find("its measured times are not used, because the coefficients' software exchanges gradients by the "
+  CHECK(ring.warning.find("measured times are not used, because the software of the coefficients reduces gradients by the "
                           "algorithm ring, through the host") != std::string::npos);
   Coefficients factors = with(bundled, curves);
   factors.software = {};

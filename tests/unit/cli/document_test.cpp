@@ -103,7 +103,7 @@ TEST_CASE("the defaults in force name where the software comes from") {
   const auto page_on = [](const std::string& machine) {
     return page_of(run_command({"explain", "--model", "gpt2", "--machine", machine, "--degrees", "data=8"}).document);
   };
-  CHECK(has(page_on("tpu-v4"), "<td>--software</td><td>jax</td><td>that of the machine</td>"));
+  CHECK(has(page_on("tpu-v4"), "<td>--software</td><td>jax</td><td>software of the machine</td>"));
   CHECK(has(page_on("dgx-h100"), "<td>--software</td><td>pytorch</td><td>default</td>"));
 }
 

@@ -41,7 +41,7 @@ TEST_CASE("measured runs on devices of other makers are not like a plan") {
   CHECK(alike.front().error == Approx(0.3));
   // No run of an AMD device is one of a convolutional network.
   CHECK(alike_runs(frontier, estimate_of(ModelClass::convolutional), evidence).empty());
-  CHECK(evidence_text({}, false) == "no measured run is like it");
+  CHECK(evidence_text({}, false) == "no measured run is similar");
   // NVIDIA's devices resemble each other.
   const Study h100(spec_of("gpt2", "dgx-h100"));
   const std::vector<AlikeRuns> of_h100 = alike_runs(h100, estimate_of(ModelClass::transformer), evidence);
@@ -71,14 +71,14 @@ TEST_CASE("measured runs of another precision are not like a plan") {
   for (const Precision half : {Precision::fp16, Precision::bf16}) {
     REQUIRE(alike_in(half).size() == 1);
     CHECK(alike_in(half).front().runs == 7);
-    CHECK(evidence_text(alike_in(half), false) == "7 measured runs like it (transformers in fp16 or bf16) were 20 % off");
-    CHECK(evidence_text(alike_in(half), false, Detail::in_short) == "7 measured runs like it were 20 % off");
+    CHECK(evidence_text(alike_in(half), false) == "7 similar measured runs (transformers in fp16 or bf16) were 20 % off");
+    CHECK(evidence_text(alike_in(half), false, Detail::in_short) == "7 similar measured runs were 20 % off");
   }
   // No run has products of 8 bits. The runs of other precisions are shown as such.
   REQUIRE_FALSE(alike_in(Precision::fp8).empty());
   CHECK(alike_in(Precision::fp8).front().other_precision);
   CHECK(evidence_text(alike_in(Precision::fp8), false) ==
-        "no measured run has its precision; 90 runs like it (transformers in other precisions, megatron-core, NVIDIA "
+        "no measured run has this precision; 90 similar runs (transformers in other precisions, megatron-core, NVIDIA "
         "H100 SXM5 80 GB) were 10 % off");
 }
 

@@ -65,7 +65,8 @@ TEST_CASE("a Markdown report ends with the command that it answers") {
   report.document.line("16 GPUs");
   report.command = "ddl-oracle recommend --gpus 16";
   const std::string text = format_named("markdown").write(report, Style(false));
-  CHECK(text.starts_with("16 GPUs\n\n## How to reproduce it\n\n```\nddl-oracle recommend --gpus 16\n```\n\nddl-oracle "));
+  CHECK(text.starts_with(
+      "16 GPUs\n\n## How to reproduce this answer\n\n```\nddl-oracle recommend --gpus 16\n```\n\nddl-oracle "));
 }
 
 TEST_CASE("a printed command line is parsed by a shell to the same words") {

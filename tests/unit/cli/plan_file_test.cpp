@@ -149,7 +149,7 @@ TEST_CASE("axes that a placement leaves out follow in their own order") {
 TEST_CASE("an unknown axis, or one placed twice, is refused") {
   CHECK(error_of([] { (void)parse_placement("data,dta"); }) == "unknown strategy 'dta'\nhint: did you mean 'data'?");
   CHECK(error_of([] { (void)parse_placement("data,filter,data"); }) ==
-        "'data' is given twice in the placement 'data,filter,data'\nhint: give it once");
+        "'data' is given twice in the placement 'data,filter,data'\nhint: keep only one of them");
   CHECK(error_of([] { (void)parse_placement(""); }) != "no error");
 }
 

@@ -39,7 +39,7 @@ TEST_CASE("a limit states the requirement, what is available, and the layer") {
   CHECK(text({Kind::filters, 7, 6, 1}) == "filter degree 7 exceeds min F = 6 (narrow)");
   CHECK(text({Kind::channels, 7, 6, 1}) == "channel degree 7 exceeds min C = 6 (narrow)");
   CHECK(text({Kind::tensor_units, 7, 6, 1}) ==
-        "tensor degree 7 exceeds the 6 parts that its layers can be split into (narrow)");
+        "tensor degree 7 exceeds the 6 parts into which layers can be split (narrow)");
   CHECK(text({Kind::stages, 5, 4}) == "5 stages, but only 4 layers with weights");
   CHECK(text({Kind::schedule, 5, 4}) == "5 micro-batches, but a replica has only 4 samples");
   CHECK(text({Kind::segment_first, 9, 8}) == "a layout begins at layer 9, but small has 8 layers");
@@ -59,7 +59,7 @@ TEST_CASE("several limits are described in one line") {
 }
 
 TEST_CASE("a run without a prediction states the reason, which may be a limit of its plan") {
-  CHECK(describe(Unpredictable{"the batch is not stated"}) == "the batch is not stated");
+  CHECK(describe(Unpredictable{"the batch is missing"}) == "the batch is missing");
   CHECK(describe(Unpredictable{BrokenLimit{{Limit::Kind::filters, 7, 6, 1}, "small", "narrow"}}) ==
         "filter degree 7 exceeds min F = 6 (narrow)");
   CHECK(describe(Unpredictable{BrokenLimit{{Limit::Kind::no_extents, 2, 1}, "small", ""}}) ==
@@ -99,9 +99,9 @@ TEST_CASE("a finding that is not about time describes its subject") {
   using Kind = Finding::Kind;
   const Model model = two_layers();
   const auto text = [&](const Finding& finding) { return describe(finding, model); };
-  const std::string repeats = "25 % of the compute time is redundant, or runs at lower efficiency than unsplit layers";
+  const std::string repeats = "25 % of the compute time is redundant, or runs at lower efficiency than unsharded layers";
   CHECK(text({Kind::replicated_work, 0.25}) == repeats);
-  CHECK(text({Kind::replicated_work, 0.25, Finding::TilesEnd{1}}) == repeats + "; layers from narrow on are not split");
+  CHECK(text({Kind::replicated_work, 0.25, Finding::TilesEnd{1}}) == repeats + "; layers from narrow on are not sharded");
   CHECK(text({Kind::load_imbalance, 1.0 / 3}) == "the slowest stage takes 33 % longer than the mean");
   CHECK(text({Kind::memory_redundancy, 0.3, Finding::Copies{4}}) ==
         "30 % of the memory is model state replicated on 4 ranks");
@@ -112,7 +112,7 @@ TEST_CASE("a finding that is not about time describes its subject") {
         "the data set (4.00 KiB) does not fit a node's local storage (1.00 KiB): it is read from the shared file system");
   CHECK(text({Kind::local_storage, 4, Finding::DataSet{Bytes(4096), Bytes(1024), false}}) ==
         "the data set (4.00 KiB) does not fit a node's local storage (1.00 KiB): it is read from the shared file system, "
-        "whose bandwidth the machine file does not give, so its read time counts as zero");
+        "whose bandwidth is not in the machine file, so the read time counts as zero");
 }
 
 TEST_CASE("for two plans that fit, the sentence names the deciding term, with its numbers") {
@@ -187,7 +187,7 @@ TEST_CASE("a faster plan that ranks lower has a reason") {
   Estimate faster = estimate_of(0.5, 0.5, 4);
   CHECK(behind_first(faster, first, {}).longer == "-50 %");
   CHECK(behind_first(faster, first, {}).why == "less simple");
-  CHECK(behind_first(faster, first, {}, Objective::time, "no tool starts it").why == "no tool starts it");
+  CHECK(behind_first(faster, first, {}, Objective::time, "no tool can run this plan").why == "no tool can run this plan");
   faster.plan.mesh.set(Axis::pipeline, 2);
   const LearnedFamilies of_data{{family_bit(Axis::data), Learned{}}};
   CHECK(behind_first(faster, first, of_data).why == "not covered by the fitted runs");
@@ -236,7 +236,7 @@ TEST_CASE("a phase describes the contents of its time") {
         "1 layer of stage 1 of 2, 4 micro-batches of 2 samples; 1.00 ms less than kernels");
   CHECK(text(GradientsOf{1, 4, 1_GiB, 1_GiB, 1, 0, Route::host}) ==
         "allreduce of 1.00 GiB of stage 2 of 2 among 4 ranks, ring, through the host");
-  CHECK(text(WeightsLeftWhole{}) == "weights of unsplit layers");
+  CHECK(text(WeightsLeftWhole{}) == "weights of unsharded layers");
   CHECK(text(ExchangesOf{0, 3, 1_GiB, {"ring", "tree", "linear"}}) ==
         "3 communication ops of stage 1 of 2 of 1.00 GiB in total, ring, tree and linear");
   CHECK(text(ExchangesOf{0, 1, 1_GiB, {"ring"}}) == "1 communication op of stage 1 of 2 of 1.00 GiB in total, ring");

@@ -163,7 +163,7 @@ TEST_CASE("inner shells and included files are read, and what is missing is name
   const ShellScript missing = read_shell_script("\n. ./none.sh\nbash other.sh\n", "run.sh", inputs);
   REQUIRE(missing.skipped.size() == 2);
   CHECK(missing.skipped[0] == "run.sh:2: 'source ./none.sh': no such script is next to this one");
-  CHECK(missing.skipped[1] == "run.sh:3: it launches 'other.sh': give that file instead");
+  CHECK(missing.skipped[1] == "run.sh:3: the script launches 'other.sh': pass that file instead");
 }
 
 TEST_CASE("a script gets values from outside by their names") {

@@ -161,7 +161,7 @@ TEST_CASE("a table that is not text is refused") {
 
 TEST_CASE("a table that cannot be read is named") {
   CHECK(error_of([] { (void)CsvTable::load("no/such.csv"); }) ==
-        "cannot read 'no/such.csv': No such file or directory\nhint: check its spelling; a path is relative to the current "
+        "cannot read 'no/such.csv': No such file or directory\nhint: check the spelling; a path is relative to the current "
         "folder, or starts with /");
 }
 

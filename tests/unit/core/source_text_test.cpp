@@ -143,7 +143,7 @@ TEST_CASE("UTF-8, tabs and both line breaks are text") {
 
 TEST_CASE("invalid text is refused at its first bad byte") {
   CHECK(bad_text(std::string("ab\nc\0d", 6)) ==
-        "f:2:2: not a text file: byte 0x00 does not occur in UTF-8 text\n  c?d\n   ^\nhint: save it as UTF-8 text");
+        "f:2:2: not a text file: byte 0x00 does not occur in UTF-8 text\n  c?d\n   ^\nhint: save the file as UTF-8 text");
   CHECK(bad_text("a\x04").starts_with("f:1:2: not a text file: byte 0x04"));
   CHECK(bad_text("a\x7F").starts_with("f:1:2: not a text file: byte 0x7F"));
   CHECK(bad_text("a\rb").starts_with("f:1:2: not a text file: byte 0x0D"));
@@ -175,7 +175,7 @@ TEST_CASE("a file that cannot be read is named together with the reason") {
   const std::string missing = folder.file("missing");
   CHECK(error_of([&] { (void)read_file(missing); }) == "cannot read '" + missing.substr(0, 60) +
                                                            (missing.size() > 60 ? "..." : "") +
-                                                           "': No such file or directory\nhint: check its spelling; a path "
+                                                           "': No such file or directory\nhint: check the spelling; a path "
                                                            "is relative to the current folder, or starts with /");
   CHECK(error_of([&] { (void)read_file(folder.file("")); }).ends_with(": Is a directory\nhint: name a file in this folder"));
 }
@@ -185,8 +185,9 @@ TEST_CASE("a file above the length limit is refused, one at the limit is not") {
   std::ofstream(folder.file("in")) << std::string(4096, 'x');
   CHECK(read_file(folder.file("in"), 4096).size() == 4096);
   CHECK(error_of([&] { (void)read_file(folder.file("in"), 4095); }).find("it is longer than") != std::string::npos);
-  CHECK(error_of([&] { (void)read_file("/dev/zero", std::size_t{1} << 20U); }) ==
-        "cannot read '/dev/zero': it is longer than 1 MiB\nhint: check that it is the right file, or take a part of it");
+  CHECK(
+      error_of([&] { (void)read_file("/dev/zero", std::size_t{1} << 20U); }) ==
+      "cannot read '/dev/zero': the file is longer than 1 MiB\nhint: check the name of the file, or use a part of the file");
 }
 
 TEST_CASE("a file that was read is known by any name") {
@@ -287,7 +288,7 @@ TEST_CASE("a file that cannot be written is named together with the reason") {
           write_file(folder.file(""), "x");
         }).ends_with(": Is a directory\nhint: add the name of a file to the name of the folder"));
   CHECK(error_of([&] { write_file("no/such/folder/out", "x"); }) ==
-        "cannot write 'no/such/folder/out': No such file or directory\nhint: create its folder first");
+        "cannot write 'no/such/folder/out': No such file or directory\nhint: create the folder first");
   CHECK(error_of([&] { write_file("", "x"); }) != "no error");
   CHECK(error_of([&] { write_file("/dev/full", "x"); }) ==
         "cannot write '/dev/full': No space left on device\nhint: free space, or write to another disk");

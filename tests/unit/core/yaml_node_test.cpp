@@ -268,7 +268,7 @@ TEST_CASE("an empty text is refused") {
 TEST_CASE("a boolean is one of four words") {
   const std::string word = GENERATE("on", "True", "y", "1", "nope");
   CHECK(error_at_x("x: " + word, [](const YamlNode& x) { (void)x.boolean(); }) ==
-        "f.yaml:1:4: '" + word + "' is neither yes nor no\n  x: " + word + "\n     ^\nhint: write yes, no, true or false");
+        "f.yaml:1:4: '" + word + "' is neither yes nor no\n  x: " + word + "\n     ^\nhint: use yes, no, true or false");
 }
 
 TEST_CASE("a number in quotes is text") {
@@ -286,7 +286,7 @@ TEST_CASE("a value that is not a whole number is refused") {
   const std::string word = GENERATE("1.0", "1e3", "0x10", "1_000", "12 GB", "+5", "ten", "1,5");
   CHECK(error_at_x("x: " + word, [](const YamlNode& x) { (void)x.integer(); }) ==
         "f.yaml:1:4: '" + word + "' is not a whole number\n  x: " + word +
-            "\n     ^\nhint: write it in digits, without unit, point or separators");
+            "\n     ^\nhint: use only digits, without unit, point or separators");
 }
 
 TEST_CASE("a whole number out of its range is refused with the limit") {
@@ -300,7 +300,7 @@ TEST_CASE("a whole number out of its range is refused with the limit") {
 TEST_CASE("a value that is not a finite number is refused") {
   const auto use = [](const YamlNode& x) { (void)x.number(); };
   CHECK(error_at_x("x: fast", use) ==
-        "f.yaml:1:4: 'fast' is not a number\n  x: fast\n     ^\nhint: write a decimal number without unit or separators");
+        "f.yaml:1:4: 'fast' is not a number\n  x: fast\n     ^\nhint: use a decimal number without unit or separators");
   CHECK(error_at_x("x: 9 GB", use).starts_with("f.yaml:1:4: '9 GB' is not a number"));
   CHECK(error_at_x("x: .nan", use).starts_with("f.yaml:1:4: '.nan' is not a number"));
   CHECK(error_at_x("x: nan", use).starts_with("f.yaml:1:4: 'nan' is not a finite number"));
@@ -316,7 +316,7 @@ TEST_CASE("a number out of its range is refused with the limit") {
 
 TEST_CASE("an invalid quantity is refused with its position and the hint of its unit") {
   CHECK(error_at_x("x: 900", [](const YamlNode& x) { (void)x.bandwidth(); }) ==
-        "f.yaml:1:4: '900' has no unit\n  x: 900\n     ^\nhint: write for example '900 GB/s'");
+        "f.yaml:1:4: '900' has no unit\n  x: 900\n     ^\nhint: for example '900 GB/s'");
   CHECK(error_at_x("x: 5 MS", [](const YamlNode& x) { (void)x.seconds(); }).ends_with("hint: did you mean 'ms'?"));
 }
 
@@ -326,7 +326,7 @@ TEST_CASE("zero is refused if a quantity must be positive") {
         }).starts_with("f.yaml:1:4: '0 GB' must be greater than zero"));
   CHECK(error_at_x("x: 0 GB/s", [](const YamlNode& x) {
           (void)x.bandwidth();
-        }).ends_with("\nhint: write a larger value; an optional key may be left out"));
+        }).ends_with("\nhint: use a larger value; an optional key may be left out"));
   CHECK(error_at_x("x: 0 s", [](const YamlNode& x) {
           (void)x.seconds();
         }).starts_with("f.yaml:1:4: '0 s' must be greater than zero"));
@@ -522,16 +522,17 @@ TEST_CASE("a long map is read in good time") {
 
 TEST_CASE("a text that is too long is refused") {
   CHECK(yaml_error(std::string(YamlNode::max_bytes + 1, '#')) ==
-        "f.yaml: longer than 16 MiB\nhint: check that it is the right file");
+        "f.yaml: longer than 16 MiB\nhint: check the name of the file");
 }
 
 TEST_CASE("a file that cannot be read is named") {
   CHECK(error_of([] { (void)YamlNode::load("no/such.yaml"); }) ==
-        "cannot read 'no/such.yaml': No such file or directory\nhint: check its spelling; a path is relative to the current "
+        "cannot read 'no/such.yaml': No such file or directory\nhint: check the spelling; a path is relative to the current "
         "folder, or starts with /");
   CHECK(error_of([] { (void)YamlNode::load("/"); }) == "cannot read '/': Is a directory\nhint: name a file in this folder");
   CHECK(error_of([] { (void)YamlNode::load("/dev/zero"); }) ==
-        "cannot read '/dev/zero': it is longer than 16 MiB\nhint: check that it is the right file, or take a part of it");
+        "cannot read '/dev/zero': the file is longer than 16 MiB\nhint: check the name of the file, or use a part of the "
+        "file");
 }
 
 // ---- properties ----

@@ -151,7 +151,7 @@ TEST_CASE("the last message of gradients is exposed, and the others while comput
   CHECK(exposed(exchange, 100.0, 0.0, {1, 1}) == Approx(8));
 }
 
-TEST_CASE("ZeRO-3 copies gathered weights, and gradients before it scatters them, if the software does") {
+TEST_CASE("ZeRO-3 copies weights after gathering them, and gradients before scattering them, if the software does") {
   constexpr double weights = 1000 * 1000, item = 2, bandwidth = 100e9;
   Plan plan;
   plan.mesh.set(Axis::data, 4);

@@ -209,7 +209,7 @@ TEST_CASE("a file that is not a network is refused with the reason") {
   CHECK(error_with(shapeless.SerializeAsString()).starts_with("net.onnx: the input 'x' has no shape"));
   CHECK(error_in("g (float[N,T,4] x) => (float[N,T,4] y) { y = Relu(x) }") ==
         "net.onnx: dimension 1 of the input 'x' has no size, but the name 'T'\n"
-        "hint: give the sizes of one sample: --input-shape 128x4, or @input=128x4 after the file's name");
+        "hint: set the sizes of one sample: --input-shape 128x4, or @input=128x4 after the file's name");
   CHECK(error_in("g (float[N,4] x) => (float[N,4] y) { y = Relu(x, x) }")
             .find("violates the definition of its operator in ONNX") != std::string::npos);
 }
@@ -223,7 +223,7 @@ TEST_CASE("sizes that are too large are refused") {
   CHECK(error_in("g (float[N,3,8,8] x, float[2,3,1,1] w) => (float[N,2,8,8] y) { y = Conv<strides = [0, 1]>(x, w) }") ==
         "net.onnx: node 'y' (Conv of 'x', 'w'): strides cannot be 0");
   CHECK(error_in("g (float[N,3,8,8] x, float[2,3,9,9] w) => (float[N,2,8,8] y) { y = Conv(x, w) }") ==
-        "net.onnx: node 'y' (Conv of 'x', 'w'): its window does not fit its input");
+        "net.onnx: node 'y' (Conv of 'x', 'w'): the window does not fit the input");
   onnx::ModelProto negative;
   REQUIRE(negative.ParseFromString(bytes_of("g (float[2,4] x, float[4,4] w) => (float[2,4] y) { y = MatMul(x, w) }")));
   negative.mutable_graph()

@@ -51,19 +51,19 @@ TEST_CASE("bounds, axes, pads and scales are read from attributes or inputs, by 
             .extent[0] == 16);
 }
 
-TEST_CASE("the user gives the sizes that a file leaves open") {
+TEST_CASE("the user sets the dynamic sizes of a file") {
   const std::string graph = "g (float[N,3,H,W] x, float[4,3,3,3] w) => (float[N,4,H,W] y) { y = Conv(x, w) }";
   CHECK(import_text(graph, 17, {3, 64, 32}).input.extent == std::array<std::int64_t, 3>{64, 32, 1});
   CHECK(import_text(graph, 17, {1, 3, 64, 32}).macs() == 62.0 * 30 * 4 * 27);
   CHECK(error_in(graph) ==
         "net.onnx: dimension 2 of the input 'x' has no size, but the name 'H'\n"
-        "hint: give the sizes of one sample: --input-shape 3x640x640, or @input=3x640x640 after the file's name");
+        "hint: set the sizes of one sample: --input-shape 3x640x640, or @input=3x640x640 after the file's name");
   CHECK(error_in(graph, 17, {64, 32}) ==
         "net.onnx: the input 'x' has 4 dimensions, which 64x32 does not fit\n"
-        "hint: write the sizes of one sample, without the batch, such as 3x640x640");
+        "hint: use the sizes of one sample, without the batch, such as 3x640x640");
   CHECK(error_in(graph, 17, {4, 64, 32})
             .starts_with("net.onnx: the file fixes dimension 1 of the input 'x' at 3, so that it cannot be 4"));
-  // An open size has the same name in several inputs.
+  // A dynamic size has the same name in several inputs.
   const Model tokens = import_text(
       "g (int64[N,T] x, int64[N,T] m, float[9,8] t, float[8,5] w) => (float[N,T,5] y) { e = Gather(t, x) y = MatMul(e, w) }",
       17, {12});
@@ -216,7 +216,7 @@ TEST_CASE("a network in integers and operators of classical learning are refused
   trees.mutable_opset_import(0)->set_domain("ai.onnx.ml");
   CHECK(error_of([&] {
           static_cast<void>(import_onnx(trees.SerializeAsString(), "net.onnx", {}));
-        }).starts_with("net.onnx: it has only operators of 'ai.onnx.ml'"));
+        }).starts_with("net.onnx: the graph has only operators of 'ai.onnx.ml'"));
 }
 
 TEST_CASE("a gather with many constant indices is a part of the tensor, with the shape of the indices") {

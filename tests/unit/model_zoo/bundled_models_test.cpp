@@ -659,7 +659,7 @@ TEST_CASE("a model's name may set parameters to other values") {
 
   CHECK(error_of([] { (void)load_model("bert-large@token=128"); }) ==
         "bert-large@token=128:1:1: the family 'bert' has no parameter 'token'\n  token: 128\n  ^\nhint: did you mean "
-        "'tokens'? its parameters: layers, hidden, heads, feed_forward, vocabulary, tokens, positions, types, activation, "
+        "'tokens'? known parameters: layers, hidden, heads, feed_forward, vocabulary, tokens, positions, types, activation, "
         "composed, fused, dropout, attention_dropout, head, masked, classes");
   for (const std::string wrong : {"@=1", "@tokens=1@tokens=2", "@tokens={a: b}", "@tokens=", "@tokens=1@", "@a=[1"}) {
     INFO(wrong);
@@ -667,7 +667,7 @@ TEST_CASE("a model's name may set parameters to other values") {
   }
   CHECK(error_of([] { (void)load_model("gpt2@tokens"); }).starts_with("unknown model 'gpt2@tokens'"));
   CHECK(error_of([] { (void)load_model("alexnet@tokens=1"); }) ==
-        "alexnet has no parameter 'tokens'\nhint: it has no parameters");
+        "alexnet has no parameter 'tokens'\nhint: the model has no parameters");
 }
 
 TEST_CASE("sequence models may have samples of another length, other models have none") {
@@ -691,7 +691,7 @@ TEST_CASE("sequence models may have samples of another length, other models have
   CHECK(load_model("gpt2", 2048).parameters() - load_model("gpt2").parameters() == 1024 * 768);
   CHECK(load_model("gpt2@layers=2", 64).name == "gpt2@layers=2@tokens=64");
   CHECK(error_of([] { (void)load_model("gpt2@tokens=64", 64); }) ==
-        "'gpt2@tokens=64' already sets its sequence length, but 64 is requested\nhint: leave out one of the two lengths");
+        "'gpt2@tokens=64' already sets the sequence length, but 64 is requested\nhint: leave out one of the two lengths");
 }
 
 TEST_CASE("vision models may have samples of another size") {
@@ -731,7 +731,7 @@ TEST_CASE("sizes that other parameters follow from can be changed alone") {
 TEST_CASE("an unknown model is an error that suggests a known one, the nearest of its family, or a configuration") {
   CHECK(error_of([] { (void)load_model("resnet5O"); }) == "unknown model 'resnet5O'\nhint: did you mean 'resnet50'?");
   CHECK(error_of([] { (void)load_model("xyz"); }) ==
-        "unknown model 'xyz'\nhint: see 'models list' for bundled models, or name it by the path of its config.json: "
+        "unknown model 'xyz'\nhint: see 'models list' for bundled models, or name the model by the path of its config.json: "
         "./net/config.json");
   const std::string sized = error_of([] { (void)load_model("openai/whisper-gigantic-v4"); });
   INFO(sized);
@@ -741,13 +741,13 @@ TEST_CASE("an unknown model is an error that suggests a known one, the nearest o
   CHECK(error_of([] { (void)load_model("DeepSeek-V4"); }).find("nearest of its family: deepseek-v3.2") != std::string::npos);
   CHECK(error_of([] { (void)load_model("glm-6"); }).find("nearest of its family: glm-5") != std::string::npos);
   CHECK(error_of([] { (void)load_model("vit_base_patch16_224.some_in21k"); })
-            .ends_with("hint: its architecture is vit_b_16; give other classes or sizes after the name: "
+            .ends_with("hint: the architecture is vit_b_16; set other classes or sizes after the name: "
                        "vit_b_16@classes=21843"));
   CHECK(error_of([] { (void)load_model("vit_base_patch16_224_miil_in21k"); }).ends_with("vit_b_16@classes=11221"));
   CHECK(error_of([] { (void)load_model("convnext_base_in22k"); }).ends_with("convnext_base@classes=21841"));
   CHECK(error_of([] {
           (void)load_model("vit_base_patch16_224_dino");
-        }).ends_with("hint: its architecture is vit_b_16: use this name"));
+        }).ends_with("hint: the architecture is vit_b_16: use this name"));
   CHECK(error_of([] { (void)load_model("./none.yaml"); }).find("./none.yaml") != std::string::npos);
 }
 

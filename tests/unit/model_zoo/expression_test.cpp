@@ -93,7 +93,7 @@ TEST_CASE("expressions that have no value are refused with a reason") {
   CHECK(error_in("$width and yes") ==
         "'64' is neither yes nor no in '$width and yes'\nhint: compare with ==, !=, <, <=, > or >=");
   CHECK(error_of([] { (void)evaluate("$channels", example(), std::nullopt); }) ==
-        "'$channels' has no meaning here in '$channels'\nhint: it is the channels of the tensor that a layer reads");
+        "'$channels' has no meaning here in '$channels'\nhint: $channels is the number of channels of a layer's input");
 }
 
 TEST_CASE("the smallest number can be neither negated nor divided by minus one") {

@@ -491,7 +491,7 @@ TEST_CASE("invalid JSON is refused, and depth and length are limited") {
   const std::string deep = R"({"model_type": "gpt2", "x": )" + std::string(100'000, '[') + std::string(100'000, ']') + "}";
   CHECK(refusal_of(deep).starts_with("config.json:1:92: nested deeper than 64 levels\n"));
   CHECK(refusal_of(std::string(5U << 20U, ' ')) ==
-        "config.json: longer than 4 MiB\nhint: give the 'config.json' of a model of Hugging Face's transformers");
+        "config.json: longer than 4 MiB\nhint: pass the 'config.json' of a model of Hugging Face's transformers");
 }
 
 TEST_CASE("configurations that no family supports are refused, or read as the nearest one with a warning") {

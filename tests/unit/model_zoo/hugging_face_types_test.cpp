@@ -262,7 +262,7 @@ TEST_CASE("Gemma 4 is read with experts, and with layers that borrow keys and va
       "num_attention_heads": 8, "num_hidden_layers": 42, "num_key_value_heads": 2, "num_kv_shared_layers": 18)";
   CHECK(parameters(borrowing) == 7'463'013'376);
   const auto refusal = [&](const std::string& keys) { return refusal_of(start + keys + "}}"); };
-  CHECK(refusal(borrowing + R"(, "use_double_wide_mlp": true)").find("no family has wider perceptrons in the last layers") !=
+  CHECK(refusal(borrowing + R"(, "use_double_wide_mlp": true)").find("no family has wider MLPs in the last layers") !=
         std::string::npos);
   CHECK(refusal(R"("num_hidden_layers": 12, "num_kv_shared_layers": 5)").find("do not end with a layer of each kind\n") !=
         std::string::npos);

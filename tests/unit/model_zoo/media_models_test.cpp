@@ -114,7 +114,7 @@ TEST_CASE("DLRMv2 has the tables and layers of MLPerf's command line") {
   CHECK(load_model("dlrm-v2").parameters() == tables + crosses + dense + over);
 }
 
-TEST_CASE("GraphCast has the perceptrons of its grid, its mesh and the edges between them") {
+TEST_CASE("GraphCast has the MLPs of its grid, its mesh and the edges between them") {
   // A perceptron has two matrices with biases, and a norm.
   const auto perceptron = [](std::int64_t inputs) { return inputs * 512 + 512 + 512 * 512 + 512 + 2 * 512; };
   const std::int64_t features = 2 * perceptron(474) + 3 * perceptron(4);

@@ -267,17 +267,17 @@ TEST_CASE("weights can only be shared with an embedding of the same size") {
   const auto tied = [](const std::string& head) {
     return error_in_layers("  - embedding: {vocabulary: 10, features: 4}\n    name: words\n  - " + head, "{tokens: 8}");
   };
-  CHECK(
-      tied("fully_connected: {features: 11, bias: no, tied: words}\n") ==
-      "m.yaml:7:53: layer 'fc1' cannot share the weights of 'words': its table is 10 × 4, not 11 × 4 | 'tied' must name an "
-      "embedding with matching vocabulary and features");
+  CHECK(tied("fully_connected: {features: 11, bias: no, tied: words}\n") ==
+        "m.yaml:7:53: layer 'fc1' cannot share the weights of 'words': the owner's table is 10 × 4, not 11 × 4 | 'tied' "
+        "must name an "
+        "embedding with matching vocabulary and features");
   CHECK(tied("fully_connected: {features: 10, tied: wrods}\n") ==
         "m.yaml:7:43: unknown layer 'wrods' | did you mean 'words'?");
   CHECK(tied("fully_connected: {features: 10, tied: input}\n")
             .starts_with("m.yaml:7:43: layer 'fc1' cannot share the weights of 'input': the model's input has no weights"));
   CHECK(tied("activation: relu\n    name: a\n  - fully_connected: {features: 10, tied: a}\n")
-            .starts_with(
-                "m.yaml:9:43: layer 'fc1' cannot share the weights of 'a': its operation is not embedding but activation"));
+            .starts_with("m.yaml:9:43: layer 'fc1' cannot share the weights of 'a': the owner of the weights is not "
+                         "embedding but activation"));
 }
 
 TEST_CASE("the keys of a model of a family are checked") {
@@ -288,7 +288,7 @@ TEST_CASE("the keys of a model of a family are checked") {
   CHECK(error_in(head + "parameters: {unit: basic, stage1: 1, stage2: 1, stage3: 1}\n") ==
         "m.yaml:3:9: the family 'resnet' needs the parameter 'stage4' | add 'parameters: {stage4: ...}'");
   CHECK(error_in(head + "parameters: {stage5: 1}\n") ==
-        "m.yaml:4:14: the family 'resnet' has no parameter 'stage5' | did you mean 'stage1'? its parameters: unit, stage1, "
+        "m.yaml:4:14: the family 'resnet' has no parameter 'stage5' | did you mean 'stage1'? known parameters: unit, stage1, "
         "stage2, stage3, stage4, groups, base_width, stem, stem1, stem2, stem3, stem_pool, shortcut, shortcut_kernel, "
         "halved, gate, least_squeezed, squeezed, first_divisor, classes");
   CHECK(error_in(head + "parameters: {stage1: }\n") == "m.yaml:4:14: the parameter 'stage1' has no value");

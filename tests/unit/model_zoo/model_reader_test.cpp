@@ -156,7 +156,7 @@ TEST_CASE("a pattern has the layers of each of its letters, one after the other"
     return error_of([&] { static_cast<void>(model_of(image, "  - pattern: " + pattern + "\n")); });
   };
   CHECK(error("{of: ab, a: [flatten]}").find("the pattern has the letter 'b', which is not defined") != std::string::npos);
-  CHECK(error("{of: ab, a: [flatten]}").find("its letters are a") != std::string::npos);
+  CHECK(error("{of: ab, a: [flatten]}").find("the defined letters are a") != std::string::npos);
   CHECK(error("{of: a, ab: [flatten]}").find("'ab' is not a letter of a pattern") != std::string::npos);
   CHECK(error("{of: a, a: []}").find("this list of layers is empty") != std::string::npos);
   CHECK(error("{of: a}").find("a pattern needs a list of layers for each of its letters") != std::string::npos);

@@ -70,7 +70,7 @@ TEST_CASE("documents fit into sequences, and a model without attention between t
   CHECK(is_packed(language));
   CHECK_FALSE(is_packed(images));
   CHECK(error_of([&] { pack_sequences(language, 64); }) ==
-        "gpt2@packed=512 already sets the length of its documents, but 64 is requested\nhint: leave out one of the two "
+        "gpt2@packed=512 already sets the length of documents, but 64 is requested\nhint: leave out one of the two "
         "lengths");
 }
 

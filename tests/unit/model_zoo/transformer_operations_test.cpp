@@ -114,9 +114,10 @@ TEST_CASE("biases of positions are a table, which counts for the layer that owns
                         attributes + ", tied: " + name + "}\n");
   };
   CHECK(tied("heads: 4, buckets: 16", "first") ==
-        "layer 'attention1' cannot share the weights of 'first': its table is 32 × 4, not 16 × 4");
-  CHECK(tied("heads: 4, buckets: 32", "fc") ==
-        "layer 'attention1' cannot share the weights of 'fc': its operation is not attention but fully_connected");
+        "layer 'attention1' cannot share the weights of 'first': the owner's table is 32 × 4, not 16 × 4");
+  CHECK(
+      tied("heads: 4, buckets: 32", "fc") ==
+      "layer 'attention1' cannot share the weights of 'fc': the owner of the weights is not attention but fully_connected");
   CHECK(tied("heads: 4", "first") == "this attention has no relative position biases to share");
   CHECK(error_in(sequence, "  - attention: {heads: 4, buckets: 32, fused: yes}\n") ==
         "fused attention does not support trained biases");
@@ -231,9 +232,9 @@ TEST_CASE("an embedding may share the table of another layer") {
       "  - embedding: {vocabulary: 100, features: 24}\n    name: first\n"
       "  - embedding: {vocabulary: 100, features: 24, tied: first}\n    name: second\n    from: input\n";
   CHECK(error_in(words, two + "  - fully_connected: {features: 100, tied: second}\n") ==
-        "layer 'fc1' cannot share the weights of 'second': its weights are already shared with another layer");
+        "layer 'fc1' cannot share the weights of 'second': the owner's weights are already shared with another layer");
   CHECK(error_in(words, two + "  - embedding: {vocabulary: 99, features: 24, tied: first}\n    from: input\n") ==
-        "layer 'embedding1' cannot share the weights of 'first': its table is 100 × 24, not 99 × 24");
+        "layer 'embedding1' cannot share the weights of 'first': the owner's table is 100 × 24, not 99 × 24");
 }
 
 TEST_CASE("attributes of a transformer's operations can be read back as in model files") {

@@ -25,7 +25,7 @@ std::string problem_of(const Variables& variables) {
 }
 
 constexpr const char* hint =
-    "\nhint: a launcher such as torchrun, mpirun or srun sets it; unset it if the program runs alone";
+    "\nhint: a launcher such as torchrun, mpirun or srun sets this variable; unset the variable if the program runs alone";
 
 }  // namespace
 
@@ -132,7 +132,7 @@ TEST_CASE("a rank uses the device of its local number") {
   unplaced.local.reset();
   CHECK(error_of([&] {
           static_cast<void>(device_of(unplaced, 8, false));
-        }).starts_with("Open MPI does not give the local rank of rank 6"));
+        }).starts_with("Open MPI does not set the local rank of rank 6"));
   LaunchedRank bound = third;
   bound.own_device = true;
   CHECK(device_of(bound, 1, false) == 0);

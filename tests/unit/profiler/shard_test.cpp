@@ -205,9 +205,9 @@ TEST_CASE("shards of different lists of problems are not merged") {
              ContainsSubstring("the library is none"));
   CHECK_THAT(error([](Profile& p) { p.head.details.emplace_back("blas", "x"); }), ContainsSubstring("the blas is 'x'"));
   CHECK_THAT(error([](Profile& p) { p.head.shard->plan = "0"; }),
-             ContainsSubstring("are shards of different lists of problems"));
+             ContainsSubstring("are shards of different lists of kernels"));
   CHECK_THAT(error([](Profile& p) { p.head.shard->count = 3; }),
-             ContainsSubstring("are shards of different lists of problems"));
+             ContainsSubstring("are shards of different lists of kernels"));
   CHECK_THAT(error([](Profile& p) { p.head.shard.reset(); }),
              ContainsSubstring("1.profile:1:1: this profile is not a shard"));
   CHECK_THAT(error([](Profile& p) { p.rows[0].place = 0, p.rows[1].place = 1; }),
@@ -217,8 +217,8 @@ TEST_CASE("shards of different lists of problems are not merged") {
 TEST_CASE("duplicate, missing or incomplete shards are an error, unless a partial merge is requested") {
   Shards shards(10, 3);
   CHECK_THAT(shards.error({0, 1, 1}), ContainsSubstring("1.profile:9:1: shard 1/3 was already given in") &&
-                                          ContainsSubstring("hint: give each shard once"));
-  CHECK_THAT(shards.error({0, 2}), ContainsSubstring("shard 1 of 3 is missing\nhint: measure it like") &&
+                                          ContainsSubstring("hint: pass each shard once"));
+  CHECK_THAT(shards.error({0, 2}), ContainsSubstring("shard 1 of 3 is missing\nhint: measure the shard like") &&
                                        ContainsSubstring("with --shard 1/3, or merge"));
   CHECK_THAT(shards.error({1}), ContainsSubstring("shards 0, 2 of 3 are missing"));
   shards.at(1).rows.pop_back();

@@ -104,7 +104,7 @@ TEST_CASE("errors in step times state their position") {
   CHECK_THAT(import_error("[]"), ContainsSubstring("steps.json:1:1: the file has no step times"));
   CHECK_THAT(import_error(result("\"schema\": 1", "\"schema\": 2")),
              ContainsSubstring("steps.json:2:13: written by another version"));
-  CHECK_THAT(import_error(result("\"schema\": 1,", "")), ContainsSubstring("it has no 'schema'"));
+  CHECK_THAT(import_error(result("\"schema\": 1,", "")), ContainsSubstring("the file has no 'schema'"));
   CHECK_THAT(import_error(result("\"batch\": 4", "\"batch\": 0")),
              ContainsSubstring("steps.json:4:12: 'batch' is not a count"));
   CHECK_THAT(import_error(result("\"batch\": 4", "\"batch\": 1e300")),

@@ -66,7 +66,7 @@ std::string slurm_host(const Environment& environment) {
   std::string launched_from = value_of(environment, "SLURM_LAUNCH_NODE_IPADDR");
   if (launched_from.empty()) {
     throw Error("srun does not provide the host of rank 0: SLURM_STEP_NODELIST is not set, or is not a list of hosts",
-                "set MASTER_ADDR to that host, or give --rendezvous HOST:PORT");
+                "set MASTER_ADDR to that host, or use --rendezvous HOST:PORT");
   }
   return launched_from;
 }
@@ -85,7 +85,7 @@ std::optional<MeetingPlace> meeting_place(const LaunchedRank& rank, const std::s
       const bool lacks_address = address.empty();
       throw Error(fmt::format("the environment variable {} is set, but {} is not",
                               lacks_address ? "MASTER_PORT" : "MASTER_ADDR", lacks_address ? "MASTER_ADDR" : "MASTER_PORT"),
-                  "rank 0 listens at MASTER_ADDR and MASTER_PORT; or give --rendezvous HOST:PORT");
+                  "rank 0 listens at MASTER_ADDR and MASTER_PORT; or use --rendezvous HOST:PORT");
     }
     place.host = address.empty() ? slurm_host(environment) : address;
     if (port.empty()) {
@@ -95,7 +95,7 @@ std::optional<MeetingPlace> meeting_place(const LaunchedRank& rank, const std::s
       if (!number) {
         throw Error(
             fmt::format("the environment variable MASTER_PORT is {}, not a number from 1 to {}", quote(port), last_port),
-            "a launcher such as torchrun sets it; or give --rendezvous HOST:PORT");
+            "a launcher such as torchrun sets this variable; or use --rendezvous HOST:PORT");
       }
       place.port = *number;
       if (value_of(environment, "TORCHELASTIC_USE_AGENT_STORE") == "True") {

@@ -165,7 +165,7 @@ class RankWatch::Watcher {
     if (silent.empty()) return false;
     const std::string who = silent.size() == 1 ? name_of(silent.front()) : name_ranks(silent);
     alarm_(fmt::format("{} {} sent no heartbeat for {} s", who, silent.size() == 1 ? "has" : "have", silence_.value()),
-           "it was stopped, or its node cannot be reached; wait longer with --patience");
+           "the rank was stopped, or its node cannot be reached; wait longer with --patience");
     return true;
   }
 

@@ -144,7 +144,7 @@ __device__ inline Range covering(const Windows& w, int d, std::int64_t position)
 }
 __device__ inline std::int64_t length(const Range& range) { return range.end > range.start ? range.end - range.start : 0; }
 
-/// The divisor of an average pooling: the number of elements that count.
+/// The divisor of an average pooling: the number of elements of the window, with or without padding.
 __device__ inline float divisor_of(const Windows& w, const Range& a, const Range& b, const Range& c) {
   if (w.counts_rim) return static_cast<float>(w.kernel[0] * w.kernel[1] * w.kernel[2]);
   return static_cast<float>(length(a) * length(b) * length(c));

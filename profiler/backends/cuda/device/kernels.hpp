@@ -63,7 +63,7 @@ cudaError_t rearrange(Launch launch, const Order& order, const void* input, void
 /// Sums each column over the rows, which begin `pitch` elements apart.
 cudaError_t sum_rows(Launch launch, const void* input, std::int64_t pitch, std::int64_t rows, std::int64_t length,
                      void* sums);
-/// Copies a tensor, and puts the `length` elements of `first` before the `each` elements of every sample.
+/// Copies a tensor, and inserts the `length` elements of `first` before the `each` elements of every sample.
 cudaError_t prepend(Launch launch, const void* first, std::int64_t length, const void* input, std::int64_t each,
                     std::int64_t samples, void* output);
 /// output[r][p][c] = first[r][p][c] · second[r][c] if channels are innermost. Otherwise first and output are [r][c][p].

@@ -10,7 +10,7 @@ namespace ddl::mpi {
 MpiProcesses::MpiProcesses() {
   int threads = 0;
   // Kernels may run in another thread, but only this thread calls MPI.
-  check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &threads), "its start");
+  check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &threads), "the start");
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   int count = 1;
   check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "the rank");

@@ -29,7 +29,7 @@ class MpiTransport final : public Transport {
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> details() const override {
     std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
     int length = 0;
-    check(MPI_Get_library_version(text.data(), &length), "its version");
+    check(MPI_Get_library_version(text.data(), &length), "reading the version");
     std::string version(text.data(), static_cast<std::size_t>(length));
     // Some versions append a description of how the library was built.
     version.resize(std::min({version.size(), version.find(','), version.find('\n')}));

@@ -36,7 +36,7 @@ class NcclTransport final : public Transport {
   [[nodiscard]] std::string name() const override { return "NCCL"; }
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> details() const override {
     int number = 0;
-    check(ncclGetVersion(&number), "its version");
+    check(ncclGetVersion(&number), "reading the version");
     cudaDeviceProp properties{};
     check(cudaGetDeviceProperties(&properties, device_), "properties of the GPU");
     return {{"library", fmt::format("NCCL {}.{}.{}", number / 10000, number / 100 % 100, number % 100)},
