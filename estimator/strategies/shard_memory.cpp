@@ -150,6 +150,23 @@ Bytes inputs_of_quantized(const ShardContext& context, const LayerShard& shard) 
   return Bytes(static_cast<double>(shard.inputs.front().items()) * each * shard.samples);
 }
 
+/// What backward of fused attention in half precision needs in addition: a sum of the gradients of queries in fp32 and, if
+/// several heads share keys, gradients of keys and values for each head [Dao-AILab/flash-attention,
+/// csrc/flash_attn/flash_api.cpp, mha_bwd: dq_accum, dk_expanded, dv_expanded; PyTorch,
+/// aten/src/ATen/native/transformers/cuda/ flash_attn/flash_api.cpp, mha_bwd].
+Bytes sums_of_attention(const ShardContext& context, const LayerShard& shard, bool on_processor) {
+  const Operation& operation = *context.operation(shard);
+  // Only fused attention keeps its output.
+  if (on_processor || !is_mixed(context.plan.precision) || !operation.is_attention()) return {};
+  if (!context.facts.kept[context.index()].output) return {};
+  const AttributeValues values = operation.attribute_values();
+  const std::int64_t keys = values.integer("kv_heads", 0);
+  const bool is_shared = keys > 0 && keys < values.integer("heads", 0);
+  constexpr double wide = 4;
+  const double each = wide + (is_shared ? 2 * item_bytes(context.plan.precision) : 0);
+  return Bytes(static_cast<double>(shard.output.items()) * shard.samples * each);
+}
+
 /// What attention keeps of its inputs in addition to queries, keys and values (AttentionInputs).
 Bytes more_attention_inputs(const ShardContext& context, const LayerShard& shard) {
   const AttentionInputs kind = context.assumptions.attention_inputs;
@@ -247,6 +264,7 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
   };
   memory.scratch_forward = scratch(Pass::forward);
   memory.scratch_backward = scratch(Pass::backward_data);
+  memory.scratch_backward += sums_of_attention(context, shard, on_processor);
   if (is_mixed(context.plan.precision) && operation.type() == "loss") add_wide_loss(context, wide_bytes / item, memory);
   if (context.assumptions.wide_combine && is_mixed(context.plan.precision) && operation.type() == "combine") {
     // Forward keeps an fp32 copy instead of the half-precision output, and writes their product with the weights. Backward
