@@ -140,9 +140,6 @@ constexpr auto other_json = std::to_array<OtherText>({
     {"\"traceEvents\"", "", "it is a trace: 'ddl-oracle profile import {} --model MODEL' reads it"},
     {"\"_class_name\"", "",
      "it describes a model of diffusers, which is not read: write its layers as docs/models.md shows"},
-    {"\"peft_type\"", "",
-     "it describes adapters of PEFT: give rank and modules with the model: recommend "
-     "llama3-8b@lora=16@lora_layers=q_proj+v_proj"},
     {"\"model_type\"", "\"hidden_size", is_description},
     {"\"model_type\"", "\"vocab_size\"", is_description},
     {"\"architectures\"", "", is_description},
