@@ -377,10 +377,10 @@ void require_power_limit(const Assumptions& assumptions, const Machine& machine)
 
 /// Throws an error if a setting requires another setting that is missing.
 void require_matching(const Assumptions& assumptions, Optimizer optimizer) {
-  if (assumptions.precondition_every > 0 && !is_preconditioned(optimizer)) {
-    throw Error(
-        fmt::format("--precondition-every needs kfac, shampoo or soap, and the optimizer is {}", to_string(optimizer)),
-        "add --optimizer soap, or leave --precondition-every out");
+  if (assumptions.precondition_every > 0 && !is_preconditioned(optimizer) && !projects_by_singular_vectors(optimizer)) {
+    throw Error(fmt::format("--precondition-every needs kfac, shampoo, soap or galore, and the optimizer is {}",
+                            to_string(optimizer)),
+                "add --optimizer soap, or leave --precondition-every out");
   }
   const double steps = assumptions.local_steps, parts = assumptions.local_fragments, overlap = assumptions.local_overlap;
   if (parts == 1 && overlap == 0) return;

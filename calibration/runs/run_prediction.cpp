@@ -297,6 +297,7 @@ RunPredictor::Prediction RunPredictor::predict(const MeasuredRun& run, const Coe
   if (details != nullptr) {
     if (!ideal) details->verdict = estimate.verdict;
     details->largest = estimate.memory.largest();
+    details->filled = estimate.memory.total() / job->machine.device.memory;
     if (is_of_steps(run.quantity) && estimate.time.step_time() > Seconds{})
       details->sensitivity = sensitivity(*estimator, estimate.plan);
   }

@@ -42,6 +42,7 @@ struct PredictionDetails {
   std::optional<TimeSensitivity> sensitivity;
   std::optional<Verdict> verdict;            ///< whether the plan's estimated memory fits
   MemoryItem largest = MemoryItem::weights;  ///< the item with most of this memory
+  double filled = 0;                         ///< this memory, divided by the device's
 };
 
 /// Predicts measured runs on one machine. By default runs are in fp32, with adam for sequence

@@ -54,6 +54,7 @@ ValidationCase validation_case(MeasuredRun run, RunPredictor& predictor, const C
   one.sensitivity = details.sensitivity;
   one.verdict = details.verdict;
   one.largest = details.largest;
+  one.filled = details.filled;
   const auto ideal = predictor.predict(run, coefficients, true);
   if (const auto* time = std::get_if<Seconds>(&predicted)) one.predicted = *time;
   if (const auto* time = std::get_if<Seconds>(&ideal)) one.ideal = *time;
@@ -107,6 +108,7 @@ ValidationSummary summarize(std::span<const ValidationCase> cases, const std::st
     if (one.verdict == Verdict::does_not_fit) {
       ++group.refused;
       ++group.refused_for[one.largest];
+      group.filled += one.filled;
     }
     group.at_risk += one.verdict == Verdict::at_risk ? 1 : 0;
   };

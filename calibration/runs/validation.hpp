@@ -25,6 +25,7 @@ struct ValidationCase {
   std::optional<Seconds> low, high;
   std::optional<Verdict> verdict;            ///< whether the memory that is estimated for this run fits
   MemoryItem largest = MemoryItem::weights;  ///< the item with most of this memory
+  double filled = 0;                         ///< this memory, divided by the device's
   /// The prediction without fitted factors; unset if the coefficients have no fitted factors.
   std::optional<Seconds> untaught;
   std::optional<Unpredictable> refusal;  ///< why the figure could not be predicted
@@ -51,6 +52,7 @@ struct ValidationSummary {
     /// ran.
     int with_verdict = 0, refused = 0, at_risk = 0;
     std::map<MemoryItem, int> refused_for;  ///< number of refused cases by the item with most of their memory
+    double filled = 0;                      ///< sum over refused cases of their memory, divided by the device's
     /// The share of the cases that lie inside their intervals; empty without intervals.
     [[nodiscard]] std::optional<double> coverage() const {
       return with_interval > 0 ? std::optional(static_cast<double>(held) / with_interval) : std::nullopt;

@@ -89,6 +89,15 @@ std::string machines_text(const Validation& validation, const ValidateOptions& o
   return names.size() == 1 ? *names.begin() : fmt::format("{} machines", names.size());
 }
 
+/// Returns why runs would be refused: the items with most of their memory, and this memory divided by the device's.
+std::string refused_text(const ValidationSummary::Group& group) {
+  if (group.refused == 0) return "-";
+  std::string items;
+  for (const auto& [item, count] : group.refused_for)
+    items += fmt::format("{}{} {}", items.empty() ? "" : ", ", count, to_string(item));
+  return fmt::format("{}: {:.2f} of the device", items, group.filled / group.refused);
+}
+
 /// Adds the number of successful runs that the memory model would refuse, and the items that need most of their memory.
 void add_refused(Document& document, const ValidationSummary::Group& all) {
   if (all.refused + all.at_risk == 0) return;
@@ -138,7 +147,7 @@ Document document_of(const Validation& validation, const ValidateOptions& option
   std::vector<Column> columns{words(options.by),     figures("cases"),   figures("accuracy"),
                               figures("mean error"), figures("covered"), figures("accuracy of ideal")};
   if (scaling.overall.runs > 0) columns.push_back(figures("scaling error"));
-  if (summary.overall.refused > 0) columns.push_back(figures("refused"));
+  if (summary.overall.refused > 0) columns.push_back(words("refused, by largest item"));
   if (summary.is_taught) columns.push_back(figures("no fitted factors"));
   Table groups(columns);
   for (const auto& [name, group] : summary.groups) {
@@ -152,7 +161,7 @@ Document document_of(const Validation& validation, const ValidateOptions& option
       const auto found = scaling.groups.find(name);
       cells.push_back(found != scaling.groups.end() ? tenths(found->second.mean_absolute) : "-");
     }
-    if (summary.overall.refused > 0) cells.push_back(group.refused > 0 ? std::to_string(group.refused) : "-");
+    if (summary.overall.refused > 0) cells.push_back(refused_text(group));
     if (summary.is_taught) cells.push_back(fmt::format("{:.3f}", group.untaught_accuracy));
     groups.add(cells);
   }

@@ -45,6 +45,18 @@ std::string outcome_text(const MemoryCase& one) {
   return one.error() ? fmt::format("{:.4g} GiB", one.run.value) : "ran";
 }
 
+/// Returns what makes a wrong verdict: how far the memory is from the device's, and the largest item.
+std::string wrong_text(const MemoryCase& one) {
+  if (!one.is_wrong()) return {};
+  const MemoryBreakdown& memory = one.predicted->memory;
+  const Bytes device = one.predicted->device;
+  const MemoryItem item = memory.largest();
+  const std::string of_largest = fmt::format("{} {}", humanize(memory.of(item)), to_string(item));
+  if (one.is_out_of_memory())
+    return fmt::format("wrong: {} of the device left, {}", humanize(device - memory.upper_bound()), of_largest);
+  return fmt::format("wrong: {} above the device, {}", humanize(memory.total() - device), of_largest);
+}
+
 Table memory_case_table(const std::vector<MemoryCase>& cases) {
   Table table({essential(words("model")), essential(words("plan")), figures("GPUs"), words("machine"),
                essential(words("outcome")), words("figure"), essential(figures("predicted")), figures("at most"),
@@ -52,7 +64,7 @@ Table memory_case_table(const std::vector<MemoryCase>& cases) {
   for (const MemoryCase& one : cases) {
     const std::optional<double> error = one.error();
     const bool known = one.predicted.has_value();
-    const std::string note = one.refusal ? describe(*one.refusal) : one.is_wrong() ? "wrong" : "";
+    const std::string note = one.refusal ? describe(*one.refusal) : wrong_text(one);
     table.add({one.run.model, one.run.degrees.empty() ? one.run.strategy : one.run.degrees,
                one.run.gpus ? std::to_string(*one.run.gpus) : "-", one.run.machine, outcome_text(one),
                error ? one.run.quantity : "-", known ? humanize(one.figure().value_or(one.predicted->memory.total())) : "-",

@@ -156,7 +156,9 @@ class TermsMaker {
     add(MemoryItem::gradients,
         fmt::format("of {} × {}, the gradients that exist at the peak: backward creates them layer by layer{}",
                     parameters_text(counts_.trained), bytes_each(each_.gradient),
-                    move ? ", and moves them to host memory" : ""),
+                    move                                       ? ", and moves them to host memory"
+                    : study_.assumptions().updates_in_backward ? ", and frees each after its update"
+                                                               : ""),
         memory_.gradients);
     told_ = Bytes{};
   }
@@ -170,9 +172,10 @@ class TermsMaker {
     }
     const double master = each_.optimizer - state;
     std::string each = fmt::format("{} of {}", bytes_each(state), to_string(plan_.optimizer));
-    if (master > 0 && plan_.optimizer != Optimizer::adafactor)
+    if (master > 0)
       each = fmt::format("({} master copy + {})", bytes_each(master), each);
-    if (plan_.optimizer == Optimizer::adafactor) each = bytes_each(each_.optimizer) + " of adafactor";
+    const bool is_by_shape = plan_.optimizer == Optimizer::adafactor || is_projected(plan_.optimizer);
+    if (is_by_shape) each = fmt::format("{} of {}", bytes_each(each_.optimizer), to_string(plan_.optimizer));
     const bool sharded = plan_.zero_stage >= 1 && plan_.shards() > 1;
     add(MemoryItem::optimizer,
         fmt::format("{} × {}{}", parameters_text(counts_.trained), each,

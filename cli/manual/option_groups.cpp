@@ -9,10 +9,10 @@ namespace ddl {
 namespace {
 
 /// The options that answer most first questions.
-constexpr std::array<std::string_view, 21> usual_options{
-    "model",    "machine", "gpus",     "global-batch", "seq",    "precision", "optimizer",
-    "lora",     "base",    "software", "for",          "like",   "objective", "train-tokens",
-    "deadline", "price",   "top",      "save-dir",     "format", "output",    "help"};
+constexpr std::array<std::string_view, 22> usual_options{
+    "model",   "machine", "gpus",     "global-batch", "seq",    "precision", "optimizer",    "lora",
+    "adapter", "base",    "software", "for",          "like",   "objective", "train-tokens", "deadline",
+    "price",   "top",     "save-dir", "format",       "output", "help"};
 
 bool has_name(const OptionDescription& option, std::string_view name) {
   return std::ranges::any_of(option.names, [&](const std::string& each) {
@@ -26,8 +26,25 @@ std::span<const OptionGroup> option_groups() {
   static const std::vector<OptionGroup> groups = [] {
     std::vector<OptionGroup> made{
         {"Training",
-         {"model", "seq", "packed-length", "dataset", "input-shape", "precision", "mixed-precision", "master-weights",
-          "moments", "optimizer", "optimizer-implementation", "precondition-every", "lora", "base", "other-models",
+         {"model",
+          "seq",
+          "packed-length",
+          "dataset",
+          "input-shape",
+          "precision",
+          "mixed-precision",
+          "master-weights",
+          "moments",
+          "optimizer",
+          "optimizer-implementation",
+          "precondition-every",
+          "projection-rank",
+          "updates-in-backward",
+          "mlp-tiles",
+          "lora",
+          "adapter",
+          "base",
+          "other-models",
           "memory-format"}},
         {"Batch, length and cost",
          {"global-batch", "batch-per-gpu", "train-tokens", "epochs", "to-accuracy", "samples-to-target", "evaluate",

@@ -29,8 +29,9 @@ std::vector<std::string> take_job(StudyOptions& study, const JobFile& job, const
   const auto take_name = [&](const char* option, const std::string& name, std::string& into) {
     take(option, name, into, !name.empty());
   };
-  // The saved name contains the sizes of --input-shape and the rank of --lora.
-  if (command.count("--input-shape") == 0 && command.count("--lora") == 0) take_name("--model", saved.model, study.model);
+  // The saved name contains the sizes of --input-shape, and rank and kind of the adapters.
+  if (command.count("--input-shape") == 0 && command.count("--lora") == 0 && command.count("--adapter") == 0)
+    take_name("--model", saved.model, study.model);
   take("--seq", saved.sequence, study.sequence, saved.sequence.has_value());
   take("--packed-length", saved.packed_length, study.packed_length, saved.packed_length.has_value());
   take_name("--dataset", saved.dataset, study.dataset);

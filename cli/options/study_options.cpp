@@ -66,13 +66,18 @@ std::string shaped_model(const std::string& model, const std::string& input_shap
   return fmt::format("{}@input={}", model, input_shape);
 }
 
-std::string adapted_model(const std::string& model, std::optional<std::int64_t> rank) {
-  if (!rank) return model;
+std::string adapted_model(const std::string& model, std::optional<std::int64_t> rank, const std::string& kind) {
+  if (!rank) {
+    if (kind.empty()) return model;
+    if (model.find("@lora=") == std::string::npos)
+      throw Error(fmt::format("--adapter {} needs the rank of the adapters", kind), "add --lora 16");
+    return fmt::format("{}@adapter={}", model, kind);
+  }
   if (model.find("@lora=") != std::string::npos) {
     throw Error(fmt::format("--lora {} contradicts {}", *rank, quote(model)),
                 "set the rank of the adapters once, in the name or with --lora");
   }
-  return fmt::format("{}@lora={}", model, *rank);
+  return fmt::format("{}@lora={}{}", model, *rank, kind.empty() ? "" : "@adapter=" + kind);
 }
 
 void add_memory_options(const Command& command, MemoryOptions& options) {
@@ -199,6 +204,12 @@ void add_study_options(const Command& command, StudyOptions& o) {
   add_whole_number(command, "--lora", o.adapters, 1, max_attribute,
                    "train only LoRA adapters of this rank on all matrices of blocks, as with MODEL@lora=RANK; "
                    "MODEL@lora=RANK@lora_layers=NAMES adapts some matrices; --base gives the format of frozen weights");
+  command
+      .add_option(
+          "--adapter", o.adapter_kind,
+          "kind of the adapters of --lora: lora, dora (weight-decomposed), loha (Hadamard products) or lokr (Kronecker "
+          "products); default: lora")
+      .words([] { return texts(enum_names<AdapterKind>); });
   add_tokens(command, "--packed-length", o.packed_length, max_attribute,
              "tokens per document, if sequences are packed with documents that do not attend to each other; default: "
              "one document per sequence");
@@ -234,7 +245,7 @@ void add_study_options(const Command& command, StudyOptions& o) {
   for (const char* const key :
        {"sparse_gradients", "local_steps", "local_fragments", "local_overlap", "compress", "compress_density",
         "compress_rank", "staleness", "neighbors", "image_loader", "loader_workers", "staging", "exchanged_samples",
-        "precondition_every", "power_limit", "other_models"})
+        "precondition_every", "projection_rank", "updates_in_backward", "mlp_tiles", "power_limit", "other_models"})
     of_gradients.push_back(add_setting(command, key, o.settings));
   of_gradients.push_back(add_setting(command, "synchronization", o.settings).excludes(allreduce));
   const Option idle = add_setting(command, "idle_communicators", o.settings);
@@ -316,7 +327,7 @@ void set_base_of_name(const StudyOptions& o, StudySpec& spec) {
 
 StudySpec spec_of(const StudyOptions& o) {
   StudySpec spec;
-  spec.model = adapted_model(shaped_model(o.model, o.input_shape), o.adapters);
+  spec.model = adapted_model(shaped_model(o.model, o.input_shape), o.adapters, o.adapter_kind);
   spec.sequence = o.sequence;
   spec.packed_length = o.packed_length;
   spec.dataset = o.dataset;

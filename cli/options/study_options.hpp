@@ -33,6 +33,7 @@ struct StudyOptions {
   Settings settings;                       ///< values of settings that have an option
   std::vector<std::string> setting_words;  ///< values of --setting
   std::optional<std::int64_t> sequence, packed_length, adapters;
+  std::string adapter_kind;
   std::string input_shape;          ///< value of --input-shape
   std::vector<DevicePrice> prices;  ///< value of --price
   MemoryOptions memory;
@@ -42,8 +43,9 @@ void add_study_options(const Command& command, StudyOptions& options);
 void add_sample_options(const Command& command, std::optional<std::int64_t>& sequence, std::string& input_shape);
 /// Returns the model's name with the sizes of `--input-shape` appended.
 [[nodiscard]] std::string shaped_model(const std::string& model, const std::string& input_shape);
-/// Returns the model's name with adapters of the rank of `--lora` appended. Throws Error if the name has adapters already.
-[[nodiscard]] std::string adapted_model(const std::string& model, std::optional<std::int64_t> rank);
+/// Returns the model's name with adapters of the rank of `--lora` and the kind of `--adapter` appended. Throws Error if the
+/// name has adapters already, or if a kind has no rank.
+[[nodiscard]] std::string adapted_model(const std::string& model, std::optional<std::int64_t> rank, const std::string& kind);
 Option add_software_option(const Command& command, std::string& software);
 /// Adds --setting.
 Option add_setting_words(const Command& command, std::vector<std::string>& words);

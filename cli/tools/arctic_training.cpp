@@ -33,6 +33,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"sequence_parallel_size", ConfigField::context},
     {"sequence_parallel_size", PlanChoice::context_exchange, "ulysses"},
     {"activation_checkpoint_cpu_offload", PlanChoice::offload_activations, "", common::flags},
+    only_read({"tiled_mlp_compute", ConfigField::mlp_tiles, "", common::automatic_tiles}),
+    only_read({"model.peft_config.use_dora", ConfigField::adapter_kind, "", common::weighted_adapters}),
     {"data.max_length", ConfigField::sequence},
     weak({"optimizer.type", PlanChoice::offload, "", moved}),
     {"deepspeed", ConfigField::deepspeed_file},
@@ -45,7 +47,7 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::precision, "bf16
                                                   {ConfigField::adapter, "none"},
                                                   {PlanChoice::recompute, "full"}});
 
-constexpr auto not_modeled = argument_names("tiled_mlp_compute", "arctic_moe", "data.pack_samples", "expert_parallel_size");
+constexpr auto not_modeled = argument_names("arctic_moe", "data.pack_samples", "expert_parallel_size");
 
 constexpr auto marks = argument_names("exit_iteration+model.name_or_path", "data.sources*+model.name_or_path");
 

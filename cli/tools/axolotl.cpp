@@ -24,11 +24,12 @@ constexpr auto adapters = argument_words("lora=lora", "qlora=lora", "=none");
 constexpr auto four_bits = argument_words("true=nf4-double", "false=");
 constexpr auto shards = argument_words("full_shard=3", "shard_grad_op=2", "hybrid_shard=3", "no_shard=0");
 constexpr auto older_shards = argument_words("FULL_SHARD=3", "SHARD_GRAD_OP=2", "HYBRID_SHARD=3", "NO_SHARD=0");
-constexpr auto optimizers = argument_words(
+constexpr auto plain_optimizers = argument_words(
     "adamw_torch=adamw", "adamw_torch_fused=adamw", "adamw_hf=adamw", "adamw_bnb_8bit=adam8bit", "adamw_8bit=adam8bit",
     "paged_adamw_8bit=paged-adam8bit", "paged_adamw_32bit=paged-adamw", "adamw_torch_8bit>adam8bit",
     "adamw_torch_4bit>adam8bit", "ao_adamw_8bit>adam8bit", "ao_adamw_4bit>adam8bit", "ao_adamw_fp8>adam8bit",
     "adafactor=adafactor", "sgd=momentum", "adamw_apex_fused=adamw");
+constexpr auto optimizers = joined(plain_optimizers, common::projected_optimizers);
 
 // Modules are added to the linear ones [axolotl-ai-cloud/axolotl, src/axolotl/loaders/adapter.py, load_lora].
 constexpr auto linears = argument_words("true=all-linear", "false=");
@@ -46,6 +47,14 @@ constexpr auto arguments = std::to_array<ArgumentRow>({
     only_read({"lora_target_modules", ConfigField::adapter_layers}),
     only_read({"lora_target_linear", ConfigField::adapter_layers, "", linears}),
     {"optimizer", ConfigField::optimizer, "", optimizers},
+    only_read({"optimizer", ConfigField::updates_in_backward, "", common::updated_in_backward}),
+    only_read({"optim_args", ConfigField::optimizer_arguments}),
+    only_read({"optim_args.rank", ConfigField::projection_rank}),
+    only_read({"optim_args.update_proj_gap", ConfigField::projection_every}),
+    only_read({"optim_target_modules", ConfigField::projected_modules}),
+    only_read({"peft_use_dora", ConfigField::adapter_kind, "", common::weighted_adapters}),
+    only_read(weak({"tiled_mlp", ConfigField::mlp_tiles, "", common::automatic_tiles})),
+    only_read({"tiled_mlp_num_shards", ConfigField::mlp_tiles}),
     {"bf16|bfloat16", ConfigField::precision, "", brains},
     {"fp16|float16", ConfigField::precision, "", common::halves},
     {"gradient_checkpointing|fsdp_config.activation_checkpointing|fsdp_config.fsdp_activation_checkpointing",

@@ -115,12 +115,20 @@ enum class ConfigField {
   adapter_rank,
   adapter_layers,  ///< names of the matrices with adapters
   adapter_dropout,
-  base,            ///< format of frozen weights
-  main_gradients,  ///< full or half: precision in which gradients are summed
-  master_weights,  ///< precision of the master copy of the weights
-  moments,         ///< precision of the optimizer's moments
-  loss,            ///< implementation of cross entropy
-  pure,            ///< yes: weights, gradients and optimizer state are in half precision
+  adapter_kind,         ///< lora, dora, loha or lokr
+  projection,           ///< galore or apollo: the optimizer projects gradients
+  projection_rank,      ///< the rank of the projected gradients
+  projection_every,     ///< steps between two projections
+  projected_modules,    ///< names of the modules whose gradients are projected
+  optimizer_arguments,  ///< arguments of the optimizer as one text: `rank=64, update_proj_gap=100`
+  updates_in_backward,  ///< yes or no: backward updates each weight as soon as its gradient exists
+  mlp_tiles,            ///< tiles of tokens of an MLP; 0: as long as the hidden size
+  base,                 ///< format of frozen weights
+  main_gradients,       ///< full or half: precision in which gradients are summed
+  master_weights,       ///< precision of the master copy of the weights
+  moments,              ///< precision of the optimizer's moments
+  loss,                 ///< implementation of cross entropy
+  pure,                 ///< yes: weights, gradients and optimizer state are in half precision
   optimizer,
   momentum,    ///< the momentum of SGD
   overlap,     ///< yes or no: the gradient exchange is overlapped

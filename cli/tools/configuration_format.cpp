@@ -107,6 +107,7 @@ std::span<const ConfigurationFormat* const> configuration_formats() {
                                                                          &levanter_yaml,
                                                                          &picotron_json,
                                                                          &oumi_yaml,
+                                                                         &peft_json,
                                                                          &deepspeed_json,
                                                                          &accelerate_yaml,
                                                                          &axolotl_yaml,

@@ -42,6 +42,14 @@ inline constexpr auto hybrids = argument_words("HYBRID_SHARD=yes", "FULL_SHARD=n
 inline constexpr auto only_yes = argument_words("true=yes", "false=");
 inline constexpr auto four_bits = argument_words("true=nf4-double", "false=");
 inline constexpr auto eight_bits = argument_words("true=int8", "false=");
+/// GaLore, APOLLO and LOMO [huggingface/transformers, src/transformers/training_args.py, OptimizerNames].
+inline constexpr auto projected_optimizers =
+    argument_words("galore_adamw=galore", "galore_adamw_8bit=galore8bit", "galore_adamw_layerwise>galore",
+                   "galore_adamw_8bit_layerwise>galore8bit", "galore_adafactor>galore", "galore_adafactor_layerwise>galore",
+                   "apollo_adamw=apollo", "apollo_adamw_layerwise>apollo", "lomo>sgd", "adalomo>adafactor");
+inline constexpr auto updated_in_backward = argument_words("*_layerwise=yes", "lomo=yes", "adalomo=yes", "*=");
+inline constexpr auto weighted_adapters = argument_words("true=dora", "false=lora");
+inline constexpr auto automatic_tiles = argument_words("true=0", "false=");
 inline constexpr auto counts = argument_words("true=1", "false=0");
 inline constexpr auto on_host = argument_words("cpu=yes", "none=no");
 }  // namespace common
@@ -210,7 +218,7 @@ extern const ConfigurationFormat megatron_arguments, nemo_yaml, torchtitan_toml,
     swift_arguments, swift_megatron_arguments, verl_overrides, nemo_rl_yaml, slime_arguments, torchtune_yaml, litgpt_yaml,
     automodel_yaml, maxtext_overrides, levanter_yaml, picotron_json, oumi_yaml, llama_factory_v1_yaml, verl_sft_overrides,
     prime_rl_toml, openrlhf_arguments, openrlhf_sft_arguments, easy_r1_yaml, skyrl_overrides, skyrl_sft_overrides,
-    llm_recipes_arguments, arctic_training_yaml;
+    llm_recipes_arguments, arctic_training_yaml, peft_json;
 /// All formats. If the marks of format A also occur in files of format B, A comes after B.
 [[nodiscard]] std::span<const ConfigurationFormat* const> configuration_formats();
 /// The tokenizer of Megatron-LM that adds one token to the given vocabulary [megatron/training/tokenizer/tokenizer.py,

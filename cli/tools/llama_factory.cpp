@@ -20,8 +20,22 @@ constexpr auto optimizers =
     argument_words("adamw_torch=adamw", "adamw_torch_fused=adamw", "adamw_hf=adamw", "adafactor=adafactor",
                    "adamw_8bit=adam8bit", "adamw_bnb_8bit=adam8bit", "paged_adamw_8bit=paged-adam8bit", "sgd=momentum");
 
+// An option projects the gradients of the optimizer that `optim` names [train/trainer_utils.py].
+constexpr auto singular = argument_words("true=galore", "false=");
+constexpr auto random = argument_words("true=apollo", "false=");
+
 constexpr auto rows = std::to_array<ArgumentRow>({
     {"--model_name_or_path", ConfigField::model},
+    only_read({"--use_galore", ConfigField::projection, "galore", singular}),
+    only_read({"--use_apollo", ConfigField::projection, "apollo", random}),
+    only_read({"--galore_rank", ConfigField::projection_rank}),
+    only_read({"--apollo_rank", ConfigField::projection_rank}),
+    only_read({"--galore_update_interval", ConfigField::projection_every}),
+    only_read({"--galore_target", ConfigField::projected_modules}),
+    only_read({"--apollo_target", ConfigField::projected_modules}),
+    only_read({"--galore_layerwise", ConfigField::updates_in_backward, "yes", common::only_yes}),
+    only_read({"--apollo_layerwise", ConfigField::updates_in_backward, "yes", common::only_yes}),
+    only_read({"--use_dora", ConfigField::adapter_kind, "dora", common::weighted_adapters}),
     {"--finetuning_type", ConfigField::adapter, "", types},
     {"--lora_rank", ConfigField::adapter_rank},
     only_read({"--lora_dropout", ConfigField::adapter_dropout}),
@@ -54,12 +68,13 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "lora"}
                                                   {ConfigField::micro_batch, "8"},
                                                   {ConfigField::accumulation, "1"},
                                                   {ConfigField::optimizer, "adamw"},
+                                                  {ConfigField::projection_rank, "16"},
                                                   {ConfigField::frozen_vision, "yes"},
                                                   {ConfigField::frozen_projector, "yes"},
                                                   {PlanChoice::recompute, "full"}});
 
-constexpr auto not_modeled = argument_names("--packing", "--use_unsloth", "--neat_packing", "--use_galore", "--use_badam",
-                                            "--use_apollo", "--use_dora", "--shift_attn", "--fsdp", "--fsdp_config");
+constexpr auto not_modeled =
+    argument_names("--packing", "--use_unsloth", "--neat_packing", "--use_badam", "--shift_attn", "--fsdp", "--fsdp_config");
 
 constexpr auto marks = argument_names("finetuning_type", "cutoff_len", "infer_backend");
 constexpr auto programs = argument_names("llamafactory-cli", "llamafactory.cli", "lmf", "src/train_bash.py",

@@ -18,8 +18,16 @@ constexpr auto quantized = argument_words("4=nf4-double", "8=int8", "0=");
 constexpr auto attentions = argument_words("flash_attn=flash2", "flash_attention_2=flash2", "flash_attention_3=flash3",
                                            "sdpa=fused", "eager=unfused");
 
+constexpr auto projections = argument_words("true=galore", "false=");
+
 constexpr auto arguments = std::to_array<ArgumentRow>({
     {"--model", ConfigField::model},
+    only_read({"--use_galore", ConfigField::projection, "galore", projections}),
+    only_read({"--galore_rank", ConfigField::projection_rank}),
+    only_read({"--galore_update_proj_gap", ConfigField::projection_every}),
+    only_read({"--galore_target_modules", ConfigField::projected_modules}),
+    only_read({"--galore_optim_per_parameter", ConfigField::updates_in_backward, "yes", common::only_yes}),
+    only_read({"--use_dora", ConfigField::adapter_kind, "dora", common::weighted_adapters}),
     weak({"--model_id_or_path|--model_type", ConfigField::model}),
     {"--train_type|--tuner_type|--sft_type", ConfigField::adapter, "", types},
     {"--lora_rank", ConfigField::adapter_rank},
@@ -59,8 +67,7 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "lora"}
                                                   {ConfigField::frozen_projector, "yes"},
                                                   {PlanChoice::recompute, "full"}});
 
-constexpr auto not_modeled =
-    argument_names("--packing", "--quant_method", "--freeze_llm", "--padding_free", "--use_galore", "--use_dora");
+constexpr auto not_modeled = argument_names("--packing", "--quant_method", "--freeze_llm", "--padding_free");
 
 // Keys of a file of arguments for `swift sft FILE`.
 constexpr auto marks = argument_names("train_type", "tuner_type", "sft_type", "rlhf_type");

@@ -33,6 +33,7 @@ constexpr auto arguments = std::to_array<ArgumentRow>({
     {"model.name", ConfigField::model},
     {"model.flavor", ConfigField::flavor},
     {"optimizer.name", ConfigField::optimizer, "", optimizers},
+    only_read({"optimizer.early_step_in_backward", ConfigField::updates_in_backward, "", common::flags}),
     {"training.local_batch_size", ConfigField::micro_batch},
     {"training.global_batch_size", ConfigField::global_batch},
     {"training.seq_len", ConfigField::sequence},
@@ -78,11 +79,11 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::precision, "bf16
                                                   {ConfigField::sequence, "2048"},
                                                   {ConfigField::optimizer, "adamw"}});
 
-constexpr auto not_modeled = argument_names(
-    "parallelism.enable_async_tensor_parallel", "parallelism.enable_compiled_autograd", "parallelism.disable_loss_parallel",
-    "parallelism.pipeline_parallel_schedule_csv", "parallelism.pipeline_parallel_split_points",
-    "parallelism.module_fqns_per_model_part", "optimizer.early_step_in_backward", "float8.enable_fsdp_float8_all_gather",
-    "quantize.linear.float8.enable_fsdp_float8_all_gather");
+constexpr auto not_modeled =
+    argument_names("parallelism.enable_async_tensor_parallel", "parallelism.enable_compiled_autograd",
+                   "parallelism.disable_loss_parallel", "parallelism.pipeline_parallel_schedule_csv",
+                   "parallelism.pipeline_parallel_split_points", "parallelism.module_fqns_per_model_part",
+                   "float8.enable_fsdp_float8_all_gather", "quantize.linear.float8.enable_fsdp_float8_all_gather");
 
 constexpr auto missing = std::to_array<MissingValue>({
     {ConfigField::optimizer, "only Adam and AdamW are available: --optimizer adamw"},

@@ -42,6 +42,8 @@ constexpr auto rows = std::to_array<ArgumentRow>({
     {"dtype", ConfigField::precision, "", types},
     {"dtype", ConfigField::pure, "", pure},
     {"optimizer._component_", ConfigField::optimizer, "", optimizers},
+    only_read({"optimizer_in_bwd", ConfigField::updates_in_backward, "", common::flags}),
+    only_read({"model.use_dora", ConfigField::adapter_kind, "", common::weighted_adapters}),
     {"loss._component_", ConfigField::loss, "", losses},
     {"compile", ConfigField::compiled, "", common::flags},
     {"enable_activation_checkpointing", PlanChoice::recompute, "", common::recomputed},
@@ -64,9 +66,8 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "none"}
                                                   {PlanChoice::zero, "3"},
                                                   {ConfigField::optimizer, "adamw"}});
 
-constexpr auto not_modeled =
-    argument_names("dataset.packed", "optimizer_in_bwd", "custom_sharded_layers", "model.apply_lora_to_output",
-                   "model.use_dora", "enable_fp8_training", "use_flex_attention", "fp8_recipe_name");
+constexpr auto not_modeled = argument_names("dataset.packed", "custom_sharded_layers", "model.apply_lora_to_output",
+                                            "enable_fp8_training", "use_flex_attention", "fp8_recipe_name");
 
 constexpr auto marks = argument_names("model._component_", "checkpointer._component_");
 constexpr auto programs = argument_names("tune", "torchtune*");

@@ -11,10 +11,11 @@ namespace transformers_tables {
 // offload); artidoro/qlora, qlora.py (source_max_len, bits); yangjianxin1/Firefly, component/argument.py (train_mode).
 constexpr auto tensor_floats = argument_words("true=tf32", "*=");
 constexpr auto recomputed = argument_words("true=full", "false=none", "1>full", "0>none");
-constexpr auto optimizers =
+constexpr auto plain_optimizers =
     argument_words("adamw_torch=adamw", "adamw_torch_fused=adamw", "adamw_hf=adamw", "adafactor=adafactor",
                    "adamw_apex_fused=adamw", "adamw_bnb_8bit=adam8bit", "adamw_8bit=adam8bit",
                    "paged_adamw_8bit=paged-adam8bit", "paged_adamw_32bit=paged-adamw", "sgd=momentum");
+constexpr auto optimizers = joined(plain_optimizers, common::projected_optimizers);
 constexpr auto attentions =
     argument_words("flash_attention_2=flash2", "flash_attention_3=flash3", "sdpa=fused", "flex_attention=fused",
                    "eager=unfused", "*flash-attn3*=flash3", "*flash-attn*=flash2", "*flash*=fused");
@@ -49,6 +50,10 @@ constexpr auto arguments = std::to_array<ArgumentRow>({
     only_read({"--generative_max_len|--target_max_len", ConfigField::sequence}),
     only_read({"--source_max_len", ConfigField::added_tokens}),
     {"--optim", ConfigField::optimizer, "", optimizers},
+    only_read({"--optim", ConfigField::updates_in_backward, "", common::updated_in_backward}),
+    only_read({"--optim_args", ConfigField::optimizer_arguments}),
+    only_read({"--optim_target_modules", ConfigField::projected_modules}),
+    only_read({"--use_dora", ConfigField::adapter_kind, "dora", common::weighted_adapters}),
     {"--adafactor", ConfigField::optimizer, "adafactor"},
     {"--attn_implementation", ConfigField::attention, "", attentions},
     listed({"--fsdp", PlanChoice::zero, "", shards}),
@@ -94,8 +99,8 @@ constexpr auto arguments = std::to_array<ArgumentRow>({
 });
 constexpr auto rows = one_name_each<arguments>();
 
-constexpr auto not_modeled = argument_names("--torch_empty_cache_steps", "--packing", "--group_by_length", "--use_reentrant",
-                                            "--fsdp_config", "--use_dora");
+constexpr auto not_modeled =
+    argument_names("--torch_empty_cache_steps", "--packing", "--group_by_length", "--use_reentrant", "--fsdp_config");
 
 constexpr auto marks = argument_names("per_device_train_batch_size", "model_name_or_path", "fsdp_config.auto_wrap_policy");
 

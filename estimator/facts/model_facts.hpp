@@ -219,6 +219,11 @@ struct ModelFacts {
   double muon_share = 0;
   /// The elements of the matrices of K-FAC, Shampoo and SOAP, divided by the trained parameters (preconditioner_items)
   double kfac_items = 0, shampoo_items = 0, soap_items = 0;
+  /// Trained matrices of products inside blocks, with the number of equal ones. Queries, keys and values count apart.
+  struct Matrices {
+    double rows = 0, columns = 0, count = 0;
+  };
+  std::vector<Matrices> block_matrices;
   double sample_items = 0;  ///< elements of all tensors of a sample
   /// Whether tensor-parallel ranks exchange the gradient of the layer's input. If several column layers of a block share an
   /// input (gate and up projections), only one of them exchanges the gradient.

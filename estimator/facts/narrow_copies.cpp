@@ -33,6 +33,21 @@ void find_narrow_copies(const Model& model, ModelFacts& facts) {
   }
 }
 
+namespace {
+
+void add_matrices(const ModelFacts::Matrices& more, std::vector<ModelFacts::Matrices>& all) {
+  const auto same = std::find_if(all.begin(), all.end(), [&](const ModelFacts::Matrices& each) {
+    return each.rows == more.rows && each.columns == more.columns;
+  });
+  if (same != all.end()) {
+    same->count += more.count;
+  } else {
+    all.push_back(more);
+  }
+}
+
+}  // namespace
+
 void count_base_parameters(const Model& model, ModelFacts& facts) {
   double trained = 0;
   for (std::size_t i = 0; i < model.layers.size(); ++i) {
@@ -40,6 +55,14 @@ void count_base_parameters(const Model& model, ModelFacts& facts) {
     if (!facts.is_linear[i] || layer.block < 0) continue;
     facts.base_parameters += static_cast<double>(layer.parameters() - layer.trained());
     trained += static_cast<double>(layer.trained());
+    // Adapters are smaller than any rank that is worth a projection.
+    if (layer.weights == 0 || layer.frozen > 0) continue;
+    const auto experts = static_cast<double>(std::max<std::int64_t>(1, layer.operation->experts()));
+    const auto rows = static_cast<double>(layer.output_shape.channels);
+    const double columns = static_cast<double>(layer.weights) / experts / rows;
+    const double keys = layer.operation->modules().empty() ? 0.0 : rows * layer.operation->key_share();
+    add_matrices({rows - 2 * keys, columns, experts}, facts.block_matrices);
+    if (keys > 0) add_matrices({keys, columns, 2 * experts}, facts.block_matrices);
   }
   if (facts.trained_parameters > 0) facts.muon_share = 1 - trained / facts.trained_parameters;
 }

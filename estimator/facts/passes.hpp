@@ -35,7 +35,8 @@ void find_gated_activations(const Model& model, const std::vector<std::vector<in
 /// quantized input is saved for backward].
 void find_narrow_copies(const Model& model, ModelFacts& facts);
 /// Counts the frozen parameters of matrix products inside blocks, whose weights may have a narrow format of their own
-/// (ModelFacts::base_parameters), and the trained parameters outside of such products (ModelFacts::muon_share).
+/// (ModelFacts::base_parameters), the trained parameters outside of such products (ModelFacts::muon_share), and the trained
+/// matrices (ModelFacts::block_matrices).
 void count_base_parameters(const Model& model, ModelFacts& facts);
 
 /// Finds the tensors that compiled code does not keep for backward: the outputs of elementwise operations and norms whose

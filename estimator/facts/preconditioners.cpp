@@ -37,6 +37,20 @@ double preconditioner_items(Optimizer optimizer, const WeightMatrices& weights) 
   return (squares + (optimizer == Optimizer::kfac ? weights.rows * weights.columns : 0)) * weights.count;
 }
 
+ProjectedState projected_state(const ModelFacts& facts, double rank) {
+  ProjectedState state;
+  for (const ModelFacts::Matrices& each : facts.block_matrices) {
+    const double shorter = std::min(each.rows, each.columns), longer = std::max(each.rows, each.columns);
+    const double items = shorter * longer, of_rank = std::min(rank, shorter);
+    state.parameters += items * each.count;
+    state.moments += 2 * of_rank * longer * each.count;
+    state.projectors += of_rank * shorter * each.count;
+    state.decomposition = std::max(state.decomposition, 2 * items + (shorter + longer) * shorter);
+    state.largest = std::max(state.largest, items);
+  }
+  return state;
+}
+
 void count_preconditioners(const Model& model, ModelFacts& facts) {
   if (facts.trained_parameters <= 0) return;
   for (std::size_t i = 0; i < model.layers.size(); ++i) {

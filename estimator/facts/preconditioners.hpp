@@ -32,6 +32,20 @@ struct PreconditionerSides {
 /// that is computed from it: eigenvectors with K-FAC and SOAP, an inverse root with Shampoo. K-FAC also has an element for
 /// each weight [Pauloski et al., "KAISA", SC'21; kfac-pytorch, kfac/layers/eigen.py].
 [[nodiscard]] double preconditioner_items(Optimizer optimizer, const WeightMatrices& weights);
+/// The state of an optimizer that projects the gradients of matrices inside blocks to a rank.
+struct ProjectedState {
+  double parameters = 0;  ///< trained parameters in projected matrices
+  double moments = 0;     ///< elements of the two moments: rank × the longer side of each matrix
+  double projectors = 0;  ///< elements of the projections: rank × the shorter side
+  /// Elements of the largest singular value decomposition, in fp32: a copy of the gradient, the copy that the library
+  /// overwrites, and both matrices of singular vectors [PyTorch, aten/src/ATen/native/cuda/linalg/BatchLinearAlgebraLib.cpp,
+  /// svd_cusolver].
+  double decomposition = 0;
+  double largest = 0;  ///< elements of the largest projected matrix
+};
+/// [Zhao et al., "GaLore", ICML 2024, table 1; jiaweizzhao/GaLore, galore_torch/galore_projector.py]. `rank`: at most the
+/// shorter side of a matrix.
+[[nodiscard]] ProjectedState projected_state(const ModelFacts& facts, double rank);
 /// Counts the elements of all layers (ModelFacts::kfac_items and so on).
 void count_preconditioners(const Model& model, ModelFacts& facts);
 

@@ -321,6 +321,13 @@ struct Assumptions {
   /// Whether each rank of FSDP gathers all weights on its device when it saves them [PyTorch docs, FullStateDictConfig:
   /// without offload_to_cpu, each parameter is cloned on the device].
   bool saves_whole = false;
+  /// Whether backward updates each weight as soon as its gradient exists, and frees the gradient [Lv et al., "Full parameter
+  /// fine-tuning for large language models with limited resources", 2023; PyTorch tutorials, "How to save memory by fusing
+  /// the optimizer step into the backward pass"].
+  bool updates_in_backward = false;
+  /// Tiles of tokens in which backward recomputes an MLP, and forward computes it [Bekman et al., "Arctic long sequence
+  /// training", 2025, section 3.1, TiledMLP]. 0: as many as make a tile as long as the hidden size. Unset: no tiles.
+  std::optional<double> mlp_tiles{};
   /// Whether the update consists of operators of a graph, whose executor runs each operator as soon as its inputs exist
   /// (early_update_bytes).
   bool graph_update = false;
@@ -389,9 +396,11 @@ struct Assumptions {
   bool decodes_images = false;
   InputMode input_mode = InputMode::every_rank;
   Staging staging = Staging::none;
-  double exchanged_samples = 0;   ///< with `shards`: share of its samples that a rank exchanges in each epoch
-  double precondition_every = 0;  ///< steps between two decompositions of K-FAC, Shampoo or SOAP; 0: the optimizer's default
-  Recovery recovery{};            ///< failures and checkpoints of a whole training
+  double exchanged_samples = 0;  ///< with `shards`: share of its samples that a rank exchanges in each epoch
+  /// Steps between two decompositions of K-FAC, Shampoo, SOAP or GaLore; 0: the optimizer's default.
+  double precondition_every = 0;
+  double projection_rank = 128;         ///< rank of the projections of GaLore and APOLLO [jiaweizzhao/GaLore, README]
+  Recovery recovery{};                  ///< failures and checkpoints of a whole training
   std::optional<double> power_limit{};  ///< power limit of each device in watts that the user sets; unset: the datasheet's
   double overhead_power = 1;            ///< PUE: power of the data center, divided by the power of its nodes
   std::optional<double> carbon{};       ///< grams of CO2 per kWh; unset if the user has not set it

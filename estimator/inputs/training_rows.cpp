@@ -48,6 +48,8 @@ void set_loader_workers(const SettingValue& setting, SettingEffects& effects) {
   effects.assumptions.decodes_images = true;
 }
 
+void set_tiles(const SettingValue& setting, SettingEffects& effects) { effects.assumptions.mlp_tiles = setting.value; }
+
 void set_augmentation(const SettingValue& setting, SettingEffects& effects) {
   effects.software.augmentation = static_cast<Augmentation>(setting.value);
 }
@@ -157,6 +159,32 @@ std::vector<SettingRow> with_training_rows(std::vector<SettingRow> rows) {
        .with_ideal = false,
        .in_launch_files = InLaunchFiles::irrelevant,
        .apply = set_flag<&Assumptions::takes_device>},
+      {.key = "updates_in_backward",
+       .help =
+           "backward updates each weight as soon as its gradient exists, and frees the gradient, as layer-wise optimizers "
+           "and LOMO do",
+       .by_software = true,
+       .has_option = true,
+       .with_ideal = false,
+       .apply = set_flag<&Assumptions::updates_in_backward>},
+      {.key = "projection_rank",
+       .help = "rank of the projected gradients of galore, galore8bit and apollo",
+       .kind = Kind::whole_number,
+       .least = 1,
+       .most = 65'536,
+       .has_option = true,
+       .with_ideal = false,
+       .usual = "128",
+       .apply = set_number<&Assumptions::projection_rank>},
+      {.key = "mlp_tiles",
+       .help =
+           "tiles of tokens in which forward computes an MLP, and backward recomputes it (TiledMLP of DeepSpeed's ALST); 0: "
+           "tiles as long as the hidden size; default: no tiles",
+       .kind = Kind::whole_number,
+       .most = 1'000'000,
+       .has_option = true,
+       .with_ideal = false,
+       .apply = set_tiles},
       {.key = "mtbf",
        .help = "mean time between failures of one GPU, node or job: a whole training then includes lost steps, restarts and "
                "checkpoints; default: the machine's, else no failures",
@@ -280,8 +308,8 @@ std::vector<SettingRow> with_training_rows(std::vector<SettingRow> rows) {
        .in_launch_files = InLaunchFiles::irrelevant,
        .apply = set_augmentation},
       {.key = "precondition_every",
-       .help = "steps between two decompositions of the matrices of kfac, shampoo or soap; default: 100 (kfac, shampoo), 10 "
-               "(soap)",
+       .help = "steps between two decompositions of the matrices of kfac, shampoo, soap or galore; default: 100 (kfac, "
+               "shampoo), 10 (soap), 200 (galore)",
        .kind = Kind::whole_number,
        .least = 1,
        .most = 1'000'000,

@@ -257,7 +257,8 @@ std::vector<Work> with_wide_adapters(std::vector<Work> kernels, const Operation&
                  is_scaling = !is_product && pass != Pass::backward_data && i > 0 && kernels[i - 1].m > 0;
       if (is_scaling) converted += work.activation_items / 2;
       // Forward adds a result in fp32 to one in half precision. Backward adds gradients in half precision.
-      work.is_wide = is_product || is_scaling;
+      const bool is_matrix = !is_product && work.weight_items > 0;  // computed from weights of adapters
+      work.is_wide = is_product || is_scaling || is_matrix;
       if (!work.is_wide && pass == Pass::forward) work.activation_items *= (1 + 2 * wider) / 3;
     }
   }

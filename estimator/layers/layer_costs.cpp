@@ -202,6 +202,12 @@ void add_conversions_and_update(const Job& job, const ShardContext& context, con
     costs[LayerTime::backward] += time;
     costs[LayerTime::input_gradient] += time;
   }
+  if (tile_share(context, shard) < 1) {
+    // Backward of a tile first recomputes it.
+    costs[LayerTime::backward] += costs[LayerTime::forward];
+    costs[LayerTime::input_gradient] += costs[LayerTime::forward];
+    costs[LayerCount::backward_kernels] += costs[LayerCount::forward_kernels];
+  }
   MatrixUpdate matrices;
   if (job.times_whole_layers()) {
     const double splits = context.plan.mesh.product(weight_axes);

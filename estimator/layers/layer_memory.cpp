@@ -1,6 +1,7 @@
 #include "estimator/layers/layer_memory.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "estimator/inputs/expert_load.hpp"
 #include "estimator/kernels/kernel_time.hpp"
@@ -40,7 +41,36 @@ bool has_linear_entropy(const ShardContext& context) {
   return reads_head || is_head;
 }
 
+bool is_in_mlp(const ModelFacts& facts, int layer) {
+  return layer >= 0 && facts.modules[static_cast<std::size_t>(layer)].contains(RecomputeModule::mlp);
+}
+
+/// Reduces what a layer of an MLP needs to one tile of tokens. The tensors that enter and leave the MLP are whole. Forward
+/// keeps the input of the MLP alone, and backward recomputes tile by tile [deepspeedai/DeepSpeed,
+/// deepspeed/runtime/sequence_parallel/ulysses_sp.py, TiledMLP].
+void keep_tile(const ShardContext& context, double share, ShardMemory& own, LayerMemory& memory) {
+  const std::vector<int>& inputs = context.at().inputs;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (is_in_mlp(context.facts, inputs[i])) memory.inputs[i] = memory.inputs[i] * share;
+  }
+  const auto& readers = context.facts.readers[context.index()];
+  const bool is_inner = std::all_of(readers.begin(), readers.end(),
+                                    [&](const TensorReader& reader) { return is_in_mlp(context.facts, reader.layer); });
+  if (is_inner) memory.output = memory.output * share;
+  for (Bytes* each : {&own.own, &own.copies, &own.statistics, &own.gathered, &own.scratch_forward, &own.scratch_backward})
+    *each = *each * share;
+}
+
 }  // namespace
+
+double tile_share(const ShardContext& context, const LayerShard& shard) {
+  const std::optional<double>& asked = context.assumptions.mlp_tiles;
+  if (!asked || !is_in_mlp(context.facts, context.layer) || context.facts.last_matrix < 0) return 1;
+  const auto head = static_cast<std::size_t>(context.facts.last_matrix);
+  const auto hidden = static_cast<double>(context.facts.model->layers[head].input_shapes.front().channels);
+  const double tiles = *asked > 0 ? *asked : std::ceil(static_cast<double>(shard.output.positions()) / hidden);
+  return 1 / std::max(1.0, tiles);
+}
 
 bool holds_routed_tokens(const ModelFacts& facts, int layer) {
   if (layer < 0) return false;
@@ -88,6 +118,7 @@ LayerMemory layer_memory(const Job& job, const ShardContext& context, const Laye
         *each = *each * load;
     }
   }
+  if (const double share = tile_share(context, shard); share < 1) keep_tile(context, share, own, memory);
   memory.kept = {own.own, own.copies, own.statistics * 0.5, own.statistics * 0.5, own.gathered};
   memory.scratch_forward = own.scratch_forward;
   memory.scratch_backward = own.scratch_backward;

@@ -29,6 +29,8 @@ struct LayerMemory {
 };
 /// Returns whether the output of a layer has the tokens that a rank's experts receive.
 [[nodiscard]] bool holds_routed_tokens(const ModelFacts& facts, int layer);
+/// Returns the share of the tokens that an MLP processes at a time (Assumptions::mlp_tiles); 1 for layers outside an MLP.
+[[nodiscard]] double tile_share(const ShardContext& context, const LayerShard& shard);
 /// Returns the memory on the rank whose experts receive the most tokens (expert_load).
 [[nodiscard]] LayerMemory layer_memory(const Job& job, const ShardContext& context, const LayerShard& shard);
 

@@ -100,9 +100,43 @@ MatrixUpdate preconditioned_update(const Job& job, const ShardContext& context, 
 
 }  // namespace
 
+namespace {
+
+/// The update of a layer whose gradient is projected: two products with the projection, and a share of the decompositions.
+MatrixUpdate projected_update(const Job& job, const ShardContext& context, const LayerShard& shard) {
+  const Plan& plan = context.plan;
+  const Layer& layer = context.at();
+  if (!context.facts.is_linear[context.index()] || layer.block < 0 || layer.weights == 0 || shard.trained_share < 1)
+    return {};
+  const auto own = static_cast<double>(std::max<std::int64_t>(1, context.operation(shard)->experts()));
+  const auto experts = static_cast<double>(std::max<std::int64_t>(1, layer.operation->experts()));
+  const auto rows = static_cast<double>(layer.output_shape.channels);
+  const double columns = static_cast<double>(layer.weights) / experts / rows;
+  const double shorter = std::min(rows, columns), longer = std::max(rows, columns);
+  const double rank = std::min(job.assumptions.projection_rank, shorter);
+  Seconds time = product_time(job, longer, rank, shorter, precision_of(context)) +
+                 product_time(job, longer, shorter, rank, precision_of(context));
+  if (projects_by_singular_vectors(plan.optimizer)) {
+    constexpr double usual = 200, of_products = 3, of_squares = 10;
+    const double every = job.assumptions.precondition_every > 0 ? job.assumptions.precondition_every : usual;
+    const Precision wide = job.machine.device.peak_at(Precision::fp32) ? Precision::fp32 : precision_of(context);
+    time += (product_time(job, longer, shorter, shorter, wide) * of_products +
+             product_time(job, shorter, shorter, shorter, wide) * of_squares) /
+            every;
+  }
+  const UpdateImplementation way = context.assumptions.update;
+  return {.factor = update_bytes_per_parameter(Optimizer::sgd, plan.precision, way) /
+                    update_bytes_per_parameter(Optimizer::adam, plan.precision, way),
+          .time = time * own,
+          .parameters = shard.weights};
+}
+
+}  // namespace
+
 MatrixUpdate matrix_update(const Job& job, const ShardContext& context, const LayerShard& shard) {
   const Plan& plan = context.plan;
   if (is_preconditioned(plan.optimizer)) return preconditioned_update(job, context, shard);
+  if (is_projected(plan.optimizer)) return projected_update(job, context, shard);
   if (plan.optimizer != Optimizer::muon) return {};
   const Layer& layer = context.at();
   const bool is_matrix = context.facts.is_linear[context.index()] && layer.block >= 0;

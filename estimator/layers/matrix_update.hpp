@@ -35,6 +35,10 @@ struct MatrixUpdate {
 /// every
 ///   tenth step two products, an iteration and a QR decomposition of 8n³/3 FLOPs for each side [Vyas et al., arXiv
 ///   2409.11321, algorithms 3 and 4; soap.py].
+/// - GaLore: for each matrix of m × n (n ≤ m), products of 2rmn FLOPs with a projection of rank r, before and after the
+/// update;
+///   every 200th step a singular value decomposition of 6mn² + 20n³ FLOPs [Zhao et al., ICML 2024, algorithm 2; Golub and
+///   Van Loan, "Matrix computations", section 8.6]. APOLLO draws its projection.
 ///
 /// Decompositions are assumed to run as fast as matrix products in fp32, which is a lower bound of their time.
 [[nodiscard]] MatrixUpdate matrix_update(const Job& job, const ShardContext& context, const LayerShard& shard);

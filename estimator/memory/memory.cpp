@@ -101,6 +101,7 @@ void change_state(const ModelFacts& facts, const Plan& plan, const Assumptions& 
   const bool changes_moments = is_mixed(plan.precision) && assumptions.moments.has_value();
   const double moment = changes_moments ? item_bytes_of(*assumptions.moments) : is_pure ? 2 : wide;
   if (plan.optimizer == Optimizer::muon) bytes.optimizer += moment * facts.muon_share;
+  if (is_projected(plan.optimizer)) bytes.optimizer += projected_state_bytes(facts, plan, assumptions, moment);
   if (!is_mixed(plan.precision)) return;
   const bool has_master = mixed != MixedPrecision::autocast && mixed != MixedPrecision::pure;
   if (assumptions.master_weights && mixed != MixedPrecision::autocast)
@@ -138,7 +139,7 @@ ParameterBytes parameter_bytes(const ModelFacts& facts, const Plan& plan, const 
   if (has_primary_fp8(plan, assumptions)) bytes.weight -= item_bytes(plan.precision);
   change_state(facts, plan, assumptions, bytes);
   bytes.optimizer += exchange_state_bytes(plan, assumptions, exchanged_bytes(plan, assumptions).gradient);
-  bytes.has_gradients_on_host = moves_gradients(plan, assumptions);
+  bytes.frees_gradients = frees_gradients(plan, assumptions);
   bytes.is_whole = holds_whole(plan, assumptions);
   if (shards_masters(plan, assumptions)) {
     // The shards of weights are the master copies. Two of their bytes count as weights. Shards of gradients are in fp32,
@@ -193,7 +194,7 @@ MemoryBreakdown parameter_memory(const ParameterCounts& counts, const Plan& plan
                                                : held(counts.all, counts.largest_layer, shards_weights);
   const double second = plan.second_shards() > 0 ? counts.all / plan.second_shards() : 0.0;
   memory.weights = Bytes((weights + second) * each.weight + counts.all * each.shard / replicas);
-  if (!each.has_gradients_on_host)
+  if (!each.frees_gradients)
     memory.gradients =
         Bytes(held(counts.trained - counts.untouched, counts.largest_trained, plan.zero_stage >= 2 && !each.is_whole) *
               each.gradient);
@@ -210,7 +211,7 @@ bool moves_gradients(const Plan& plan, const Assumptions& assumptions) {
 bool streams_weights(const Plan& plan) { return plan.offload == Offload::weights && (plan.zero_stage < 3 || plan.reshard); }
 
 bool has_whole_gradients(const Plan& plan, const Assumptions& assumptions) {
-  if (moves_gradients(plan, assumptions)) return false;
+  if (frees_gradients(plan, assumptions)) return false;
   const bool one_buffer = is_mixed(plan.precision) && sums_in_full(assumptions.mixed_precision);
   return plan.micro_batches > 1 || plan.mesh[Axis::pipeline] > 1 || one_buffer || assumptions.older_framework;
 }
@@ -291,7 +292,7 @@ PassChoices::PassChoices(const Plan& plan, const Assumptions& assumptions)
       recompute_modules(MemoryChoices(plan).recompute_modules),
       recompute_segments(plan.recompute_segments),
       gradient_copies(shards_gradients(plan) && !has_whole_gradients(plan, assumptions) ? plan.shard_copies() : 0.0),
-      moves_gradients(ddl::moves_gradients(plan, assumptions)),
+      frees_gradients(ddl::frees_gradients(plan, assumptions)),
       gathered_ranks(assumptions.gathers_units && plan.zero_stage >= 3 && plan.reshard && !holds_whole(plan, assumptions)
                          ? plan.shards()
                          : 0.0),

@@ -88,10 +88,10 @@ struct MemoryBreakdown {
 /// master copy, which is part of the optimizer's state (16 bytes in total with Adam, [Kort22]).
 struct ParameterBytes {
   double weight = 4, gradient = 4, optimizer = 0;
-  bool has_gradients_on_host = false;  ///< result of moves_gradients()
-  bool is_whole = false;               ///< result of holds_whole()
-  double shard = 0;                    ///< bytes of a weight in the shard that a rank holds in addition to whole weights
-  double frozen_master = 0;            ///< bytes of a frozen weight in fp32, in addition to `weight`; `shard` has its share
+  bool frees_gradients = false;  ///< result of frees_gradients()
+  bool is_whole = false;         ///< result of holds_whole()
+  double shard = 0;              ///< bytes of a weight in the shard that a rank holds in addition to whole weights
+  double frozen_master = 0;      ///< bytes of a frozen weight in fp32, in addition to `weight`; `shard` has its share
 };
 [[nodiscard]] ParameterBytes parameter_bytes(Optimizer optimizer, Precision precision,
                                              MixedPrecision mixed = MixedPrecision::half_gradients);
@@ -120,6 +120,18 @@ struct ParameterCounts {
 /// and ZeRO-3, or without replicas [Ren21, section 4.1; PyTorch docs, fully_shard, CPUOffloadPolicy]. A gradient buffer
 /// for all gradients stays on the device [NVIDIA/Megatron-LM, core/optimizer/cpu_offloading].
 [[nodiscard]] bool moves_gradients(const Plan& plan, const Assumptions& assumptions);
+/// Returns whether the device holds the gradients of the current layer of backward only, since they move to the host, or
+/// since backward updates the weights (Assumptions::updates_in_backward).
+[[nodiscard]] bool frees_gradients(const Plan& plan, const Assumptions& assumptions);
+/// Returns the bytes of moments and projections of an optimizer that projects gradients, per trained parameter. `moment`:
+/// bytes of an element of a moment. A projection has the precision of the gradient [jiaweizzhao/GaLore,
+/// galore_torch/galore_projector.py, get_orthogonal_matrix].
+[[nodiscard]] double projected_state_bytes(const ModelFacts& facts, const Plan& plan, const Assumptions& assumptions,
+                                           double moment);
+/// Returns the temporaries of the update of the largest projected matrix, of which one is updated at a time: its
+/// decomposition, or two whole gradients [jiaweizzhao/GaLore, galore_torch/adamw.py, step; zhuhanqing/APOLLO,
+/// apollo_torch/apollo.py, step].
+[[nodiscard]] Bytes projection_scratch(const ModelFacts& facts, const Plan& plan, const Assumptions& assumptions);
 /// Returns whether the device holds the weights of two layers at a time, and the host holds all. Weights that ZeRO-3 keeps
 /// gathered after forward stay on the device [PyTorch docs, fully_shard, reshard_after_forward].
 [[nodiscard]] bool streams_weights(const Plan& plan);
@@ -247,7 +259,7 @@ struct PassChoices {
   RecomputeModules recompute_modules;
   std::vector<RecomputeSegment> recompute_segments;
   double gradient_copies;  ///< number of shard groups if backward keeps shards of the gradients; else 0
-  bool moves_gradients;
+  bool frees_gradients;
   double gathered_ranks;  ///< number of ranks that gather blocks of weights from each other; else 0
   bool streams_weights;   ///< whether blocks of weights come from the host
   double summed_ranks;    ///< number of ranks that shard gradients which they first add up as a whole; else 0

@@ -44,7 +44,8 @@ class StageRequests {
         kept_rules_(kept_rules(plan_, job_.assumptions)),
         is_narrow_(kept_rules_.form == KeptForm::narrow || kept_rules_.form == KeptForm::stored),
         whole_gradients_(has_whole_gradients(plan_, job_.assumptions)),
-        moves_gradients_(moves_gradients(plan_, job_.assumptions)) {
+        frees_gradients_(frees_gradients(plan_, job_.assumptions)),
+        projection_(projection_scratch(facts_, plan_, job_.assumptions)) {
     gradient_bytes_ = computed_gradient_bytes(plan_, job_.assumptions);
     shard_bytes_ =
         job_.assumptions.gathers_units ? parameter_bytes(facts_, plan_, job_.assumptions).gradient : gradient_bytes_;
@@ -175,6 +176,7 @@ class StageRequests {
       (void)sink_.allocate(Bytes(items * table_.memory(i).touched_share * share * parts_ * more), MemoryItem::workspace, i);
     });
     (void)sink_.allocate(gathered_gradients(), MemoryItem::communication, -1);
+    (void)sink_.allocate(trained_ > 0 ? projection_ : Bytes{}, MemoryItem::workspace, -1);
     sink_.release(before, sink_.mark());
     for (Block& block : parameter_gradients_) sink_.free(block);
     parameter_gradients_.clear();
@@ -651,8 +653,13 @@ class StageRequests {
     each_parameter(layer, true, [&](double all) {
       const double items = all * table_.memory(layer).touched_share;
       Block block = sink_.allocate(Bytes(items * gradient_bytes_), MemoryItem::gradients, layer);
-      if (whole_gradients_ || moves_gradients_) {
-        sink_.free(block);  // the gradient is added to the existing gradient, or is copied to the host
+      if (whole_gradients_ || frees_gradients_) {
+        // The gradient is added to the existing gradient, is copied to the host, or is used at once.
+        Block scratch{};
+        const bool is_projected = job_.assumptions.updates_in_backward && facts_.is_linear[index(layer)];
+        if (is_projected) scratch = sink_.allocate(projection_, MemoryItem::workspace, layer);
+        sink_.free(scratch);
+        sink_.free(block);
       } else if (shards_gradients(plan_)) {
         const Block shard =
             sink_.allocate(Bytes(items * shard_bytes_ * plan_.shard_copies() / table_.memory(layer).replicas),
@@ -675,7 +682,8 @@ class StageRequests {
   bool saves_products_ = false;  ///< whether whole blocks are recomputed, except for some products and attention
   KeptRules kept_rules_;
   bool is_narrow_;  ///< whether products keep copies of their inputs in fp8 or nvfp4
-  bool whole_gradients_, moves_gradients_, has_state_ = false;
+  bool whole_gradients_, frees_gradients_, has_state_ = false;
+  Bytes projection_{};
   double parameters_ = 0, trained_ = 0, exchanged_ = 0, untouched_ = 0, parts_ = 1, gradient_bytes_ = 0, shard_bytes_ = 0;
   MemoryBreakdown memory_;
   Bytes input_{}, received_{}, sent_bytes_{}, gathered_{}, summed_{};

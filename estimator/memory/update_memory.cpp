@@ -1,3 +1,4 @@
+#include "estimator/facts/preconditioners.hpp"
 #include "estimator/inputs/assumptions.hpp"
 #include "estimator/memory/memory.hpp"
 #include "model_zoo/network/optimizer.hpp"
@@ -31,6 +32,26 @@ double early_update_bytes(const Plan& plan, const Assumptions& assumptions) {
   constexpr double wide_bytes = 4;
   const double decays = plan.optimizer == Optimizer::adamw || plan.optimizer == Optimizer::lamb ? 1 : 0;
   return wide_bytes * (optimizer_slots(plan.optimizer) + decays);
+}
+
+bool frees_gradients(const Plan& plan, const Assumptions& assumptions) {
+  return moves_gradients(plan, assumptions) || assumptions.updates_in_backward;
+}
+
+double projected_state_bytes(const ModelFacts& facts, const Plan& plan, const Assumptions& assumptions, double moment) {
+  if (facts.trained_parameters <= 0) return 0;
+  const ProjectedState state = projected_state(facts, assumptions.projection_rank);
+  const double each = has_8bit_state(plan.optimizer) ? optimizer_state_bytes(Optimizer::adam8bit) / 2 : moment;
+  const double moments = state.moments + 2 * (facts.trained_parameters - state.parameters);
+  return (each * moments + computed_gradient_bytes(plan, assumptions) * state.projectors) / facts.trained_parameters;
+}
+
+Bytes projection_scratch(const ModelFacts& facts, const Plan& plan, const Assumptions& assumptions) {
+  if (!is_projected(plan.optimizer) || plan.offload != Offload::none) return {};
+  constexpr double wide_bytes = 4, gradients = 2;
+  const ProjectedState state = projected_state(facts, assumptions.projection_rank);
+  const Bytes whole(gradients * state.largest * computed_gradient_bytes(plan, assumptions));
+  return projects_by_singular_vectors(plan.optimizer) ? max(whole, Bytes(wide_bytes * state.decomposition)) : whole;
 }
 
 }  // namespace ddl

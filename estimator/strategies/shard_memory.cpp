@@ -107,6 +107,12 @@ Bytes kept_by_operators(const ShardContext& context, const LayerShard& shard, co
   return Bytes((kept + wider) * shard.samples);
 }
 
+/// Whether adapters compute in fp32 in mixed precision.
+bool computes_adapters_wide(const ShardContext& context) {
+  return is_mixed(context.plan.precision) && context.assumptions.adapters == AdapterPrecision::fp32 &&
+         !casts(context.plan, context.assumptions);
+}
+
 /// The additional memory that adapters in fp32 or with dropout keep for backward. Each adapter keeps the result of its first
 /// product in fp32, and a copy of the input: in fp32, or in half precision if autocast converts it back for the product
 /// [Hugging Face, PEFT, peft/tuners/lora/layer.py, Linear.forward, _cast_input_dtype]. The frozen base does not need the
@@ -123,7 +129,11 @@ Bytes copies_of_adapters(const ShardContext& context, const LayerShard& shard, c
   const double each = !is_half ? item_bytes(context.plan.precision) : is_wide && !is_autocast ? wide : half;
   // Without dropout, the input that backward needs anyway is one of the copies.
   const double copies = static_cast<double>(shard.inputs.front().items()) * (adapters * each - (drops ? 0 : half));
-  return Bytes((copies + (is_wide && !is_autocast ? local.extra_items * (wide - half) : 0)) * shard.samples);
+  // DoRA keeps the result of the frozen matrix as it is, unless it multiplies the input after its dropout.
+  const bool keeps_result = operation.adapter_kind() == AdapterKind::dora && !drops;
+  const double widened =
+      local.extra_items - (keeps_result ? operation.whole_matrices(shard.inputs, shard.output).outputs : 0);
+  return Bytes((copies + (is_wide && !is_autocast ? widened * (wide - half) : 0)) * shard.samples);
 }
 
 /// The number of frozen weights of a shard in a format that kernels do not read.
@@ -132,6 +142,34 @@ double weights_to_convert(const ShardContext& context, const LayerShard& shard) 
   const bool is_read = base == BaseWeights::half && is_mixed(context.plan.precision);
   const bool converts = base && !is_read && context.facts.is_linear[context.index()] && context.at().block >= 0;
   return converts ? shard.weights * (1 - shard.trained_share) : 0;
+}
+
+/// Adds the matrices of the size of W that adapters compute from their weights: DoRA the sum whose norm it takes, which it
+/// frees, LoHa and LoKr a matrix that backward needs [huggingface/peft, tuners/lora/dora.py, loha/layer.py, lokr/layer.py].
+void add_whole_matrices(const ShardContext& context, const LayerShard& shard, ShardMemory& memory) {
+  const Operation& operation = *context.operation(shard);
+  const Operation::WholeMatrices whole = operation.whole_matrices(shard.inputs, shard.output);
+  if (whole.all <= 0) return;
+  constexpr double wide_bytes = 4;
+  const bool is_wide = computes_adapters_wide(context), is_needed = context.facts.needs_input_gradient[context.index()];
+  const double each = is_wide ? wide_bytes : item_bytes(context.plan.precision);
+  if (operation.adapter_kind() == AdapterKind::dora) {
+    // A frozen matrix is copied if it is quantized, or if the adapters' input is in fp32.
+    const double copy = is_wide || weights_to_convert(context, shard) > 0 ? 1 : 0;
+    constexpr double of_norm = 3, of_results = 3;
+    const double unit = whole.columns * whole.columns;
+    const double results = of_results * whole.outputs / operation.adapters() * shard.samples;
+    const double passing = std::max((of_norm - 1) * whole.largest, results);
+    memory.scratch_forward += Bytes((unit + (1 + copy) * whole.largest + passing) * each);
+    memory.scratch_backward += Bytes(results * each);
+    if (operation.drops_adapter_inputs() && is_needed) memory.own += Bytes(copy * whole.all * each);
+    return;
+  }
+  const bool is_product = operation.adapter_kind() == AdapterKind::loha;
+  // The gradient of the input needs the matrix; the first layer's input has none if the embedding is frozen.
+  if (is_needed) memory.own += Bytes(whole.all * each);
+  memory.scratch_forward += Bytes((is_product ? 3 : 1) * whole.largest * each);
+  memory.scratch_backward += Bytes((is_product ? 4 : 3) * whole.largest * each);
 }
 
 /// The inputs that products with quantized weights keep in addition (QuantizedInputs).
@@ -149,6 +187,23 @@ Bytes inputs_of_quantized(const ShardContext& context, const LayerShard& shard) 
   constexpr double wide = 4;
   const double each = kept == QuantizedInputs::fp32 ? wide : item_bytes(context.plan.precision);
   return Bytes(static_cast<double>(shard.inputs.front().items()) * each * shard.samples);
+}
+
+/// What backward of fused attention in half precision needs in addition: a sum of the gradients of queries in fp32 and, if
+/// several heads share keys, gradients of keys and values for each head [Dao-AILab/flash-attention,
+/// csrc/flash_attn/flash_api.cpp, mha_bwd: dq_accum, dk_expanded, dv_expanded; PyTorch,
+/// aten/src/ATen/native/transformers/cuda/ flash_attn/flash_api.cpp, mha_bwd].
+Bytes sums_of_attention(const ShardContext& context, const LayerShard& shard, bool on_processor) {
+  const Operation& operation = *context.operation(shard);
+  // Only fused attention keeps its output.
+  if (on_processor || !is_mixed(context.plan.precision) || !operation.is_attention()) return {};
+  if (!context.facts.kept[context.index()].output) return {};
+  const AttributeValues values = operation.attribute_values();
+  const std::int64_t keys = values.integer("kv_heads", 0);
+  const bool is_shared = keys > 0 && keys < values.integer("heads", 0);
+  constexpr double wide = 4;
+  const double each = wide + (is_shared ? 2 * item_bytes(context.plan.precision) : 0);
+  return Bytes(static_cast<double>(shard.output.items()) * shard.samples * each);
 }
 
 /// What attention keeps of its inputs in addition to queries, keys and values (AttentionInputs).
@@ -248,6 +303,7 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
   };
   memory.scratch_forward = scratch(Pass::forward);
   memory.scratch_backward = scratch(Pass::backward_data);
+  memory.scratch_backward += sums_of_attention(context, shard, on_processor);
   if (is_mixed(context.plan.precision) && operation.type() == "loss") add_wide_loss(context, wide_bytes / item, memory);
   if (context.assumptions.wide_combine && is_mixed(context.plan.precision) && operation.type() == "combine") {
     // Forward keeps an fp32 copy instead of the half-precision output, and writes their product with the weights. Backward
@@ -260,6 +316,7 @@ ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, b
   const Bytes converted(weights_to_convert(context, shard) * item);
   memory.scratch_forward += converted;
   memory.scratch_backward += converted;
+  add_whole_matrices(context, shard, memory);
   for (const Exchange& exchange : shard.exchanges) {
     const Bytes exchanged(exchange.items * static_cast<double>(exchange.messages) * item * shard.samples);
     const bool forward = exchange.phase == Phase::forward;

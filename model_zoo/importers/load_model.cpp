@@ -116,7 +116,7 @@ Variant variant_of(const std::string& name) {
 
 /// Keys in a model's name that select the trained parts of the model, independent of the model's parameters.
 constexpr std::string_view adapter_key = "lora", adapted_key = "lora_layers", dropped_key = "lora_dropout",
-                           trained_key = "trained", frozen_key = "frozen";
+                           kind_key = "adapter", trained_key = "trained", frozen_key = "frozen";
 /// With this value of the key `frozen`, no layer is frozen, even if the model's file specifies frozen layers. With this
 /// value of the key `trained`, no layer is trained.
 constexpr std::string_view no_layers = "none";
@@ -130,8 +130,8 @@ constexpr std::string_view packed_key = "packed";
 constexpr std::string_view input_key = "input";
 
 bool is_of_any_model(std::string_view key) {
-  return key == adapter_key || key == adapted_key || key == dropped_key || key == trained_key || key == frozen_key ||
-         key == packed_key;
+  return key == adapter_key || key == adapted_key || key == dropped_key || key == kind_key || key == trained_key ||
+         key == frozen_key || key == packed_key;
 }
 
 /// Splits a list of layer names, such as `qkv+projection`.
@@ -161,6 +161,12 @@ TrainedParts trained_parts_of(const YamlNode& root, const std::optional<YamlNode
   if (const auto dropped = find(dropped_key)) {
     if (!parts.adapter_rank) dropped->fail("lora_dropout needs lora", "set the rank of the adapters: @lora=16");
     parts.drops_inputs = dropped->number(0, most_dropout) > 0;
+  }
+  if (const auto kind = find(kind_key)) {
+    if (!parts.adapter_rank) kind->fail("adapter needs lora", "give the rank of the adapters: @lora=16");
+    const auto known = parse_enum<AdapterKind>(kind->text());
+    if (!known) kind->fail("unknown kind of adapters " + quote(kind->text()), "it is lora, dora, loha or lokr");
+    parts.adapter_kind = *known;
   }
   if (const auto trained = find(trained_key)) {
     parts.none = trained->text() == no_layers && !parts.adapter_rank;

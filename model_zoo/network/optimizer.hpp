@@ -23,17 +23,20 @@ enum class Optimizer {
   rowwise_adagrad,
   kfac,
   shampoo,
-  soap
+  soap,
+  galore,
+  galore8bit,
+  apollo
 };
 template <>
 inline constexpr EnumNames<Optimizer> enum_names<Optimizer>{
-    "sgd",     "momentum",    "adam",           "adamw", "lamb",    "adafactor",       "adam8bit",
-    "muon",    "paged-adamw", "paged-adam8bit", "lars",  "adagrad", "rowwise-adagrad", "kfac",
-    "shampoo", "soap"};
+    "sgd",     "momentum",    "adam",           "adamw",      "lamb",    "adafactor",       "adam8bit",
+    "muon",    "paged-adamw", "paged-adam8bit", "lars",       "adagrad", "rowwise-adagrad", "kfac",
+    "shampoo", "soap",        "galore",         "galore8bit", "apollo"};
 /// The names of all optimizers, for messages.
 inline constexpr std::string_view optimizer_words =
     "sgd, momentum, adam, adamw, lamb, adafactor, adam8bit, muon, paged-adamw, paged-adam8bit, lars, adagrad, "
-    "rowwise-adagrad, kfac, shampoo or soap";
+    "rowwise-adagrad, kfac, shampoo, soap, galore, galore8bit or apollo";
 
 /// Whether the driver moves the optimizer's state to host memory if device memory is short [Dettmers et al., "QLoRA", 2023,
 /// section 3, "Paged optimizers"].
@@ -42,7 +45,16 @@ inline constexpr std::string_view optimizer_words =
 }
 /// Whether the optimizer is an Adam with moments of 8 bits.
 [[nodiscard]] constexpr bool has_8bit_state(Optimizer optimizer) {
-  return optimizer == Optimizer::adam8bit || optimizer == Optimizer::paged_adam8bit;
+  return optimizer == Optimizer::adam8bit || optimizer == Optimizer::paged_adam8bit || optimizer == Optimizer::galore8bit;
+}
+/// Whether the optimizer projects the gradients of matrices to a low rank, and has the moments of Adam of the projections
+/// [Zhao et al., "GaLore", ICML 2024, algorithm 2; Zhu et al., "APOLLO", MLSys 2025, algorithm 1].
+[[nodiscard]] constexpr bool is_projected(Optimizer optimizer) {
+  return optimizer == Optimizer::galore || optimizer == Optimizer::galore8bit || optimizer == Optimizer::apollo;
+}
+/// Whether the projection consists of singular vectors of the gradient, in place of random vectors.
+[[nodiscard]] constexpr bool projects_by_singular_vectors(Optimizer optimizer) {
+  return optimizer == Optimizer::galore || optimizer == Optimizer::galore8bit;
 }
 
 /// Whether the optimizer multiplies the gradients of matrices by matrices that it decomposes from time to time.
@@ -67,6 +79,9 @@ inline constexpr std::string_view optimizer_words =
     case Optimizer::paged_adam8bit:
     case Optimizer::shampoo:
     case Optimizer::soap:
+    case Optimizer::galore:
+    case Optimizer::galore8bit:
+    case Optimizer::apollo:
       return Optimizer::adam;
     case Optimizer::adafactor:
     case Optimizer::muon:
@@ -103,7 +118,7 @@ inline constexpr std::string_view optimizer_words =
 /// parameter (ModelFacts::rowwise_share) [FBGEMM, EmbOptimType.EXACT_ROWWISE_ADAGRAD]. K-FAC preconditions the gradients of
 /// SGD with momentum; Shampoo has a momentum and the moment of the Adam that gives the size of its updates [Shi et al.,
 /// arXiv 2309.06497, abstract]; SOAP has the moments of Adam [Vyas et al., arXiv 2409.11321, algorithm 3]. Their
-/// matrices are counted by preconditioner_items.
+/// matrices are counted by preconditioner_items. GaLore and APOLLO have the moments that projected_state counts.
 [[nodiscard]] constexpr double optimizer_state_bytes(Optimizer optimizer) {
   switch (optimizer) {
     case Optimizer::momentum:

@@ -118,7 +118,11 @@ void train_only(Model& model, const TrainedParts& parts) {
     const unsigned modules = adapted.modules(layer);
     const bool is_named = layer.parameters() > 0 && (adapted.name(layer) || (modules != 0 && !parts.adapted.empty()));
     const bool is_asked = parts.adapter_rank && !is_trained && (parts.adapted.empty() ? layer.block >= 0 : is_named);
-    auto adapter = is_asked ? layer.operation->with_adapter(*parts.adapter_rank, modules, parts.drops_inputs) : nullptr;
+    auto adapter =
+        is_asked
+            ? layer.operation->with_adapter(
+                  {.kind = parts.adapter_kind, .rank = *parts.adapter_rank, .adapted = modules, .drops = parts.drops_inputs})
+            : nullptr;
     // If a name is the name of a block, it also matches layers of the block that cannot have an adapter.
     const bool ends_in_name = is_named && std::find(parts.adapted.begin(), parts.adapted.end(),
                                                     steps_of(layer.name).back()) != parts.adapted.end();

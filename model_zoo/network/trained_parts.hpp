@@ -15,6 +15,7 @@ struct TrainedParts {
   /// Rank of the adapters of matrices. With an adapter, a layer computes W·x + B·(A·x), where only A and B are trained [Hu
   /// et al., "LoRA: low-rank adaptation of large language models", ICLR 2022, section 4.1].
   std::optional<std::int64_t> adapter_rank;
+  AdapterKind adapter_kind = AdapterKind::lora;
   bool drops_inputs = false;  ///< whether each adapter has a dropout before A
   /// Names of the layers with adapters; empty: all matrices inside of blocks.
   std::vector<std::string> adapted;

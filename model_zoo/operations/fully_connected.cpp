@@ -15,6 +15,34 @@ constexpr std::array<std::string_view, 3> module_names{"q_proj", "k_proj", "v_pr
 constexpr unsigned every_module = (1U << module_names.size()) - 1;
 constexpr std::int64_t all_modules = module_names.size();
 
+/// Returns the two factors of a side of a matrix that are closest to each other, the smaller first, as LoKr divides sides
+/// [huggingface/peft, src/peft/tuners/lokr/layer.py, factorization].
+std::pair<std::int64_t, std::int64_t> near_factors(std::int64_t side) {
+  auto small = static_cast<std::int64_t>(std::sqrt(static_cast<double>(side)));
+  while (small > 1 && side % small != 0) --small;
+  return {small, side / small};
+}
+
+/// Returns the trained elements of adapters of one matrix. LoKr replaces a factor of the Kronecker product by two matrices
+/// of the rank, if this has fewer elements [huggingface/peft, src/peft/tuners/lokr/layer.py, create_adapter_parameters].
+std::int64_t adapter_items(AdapterKind kind, std::int64_t rank, std::int64_t from, std::int64_t to) {
+  switch (kind) {
+    case AdapterKind::lora:
+      return rank * (from + to);
+    case AdapterKind::dora:
+      return rank * (from + to) + to;
+    case AdapterKind::loha:
+      return 2 * rank * (from + to);
+    case AdapterKind::lokr: {
+      const auto [few_rows, rows] = near_factors(to);
+      const auto [few_columns, columns] = near_factors(from);
+      const bool is_divided = 2 * rank < std::max(rows, columns);
+      return few_rows * few_columns + (is_divided ? rank * (rows + columns) : rows * columns);
+    }
+  }
+  return 0;
+}
+
 /// A matrix product with the channels of a flat vector, or of each token of a sequence. With experts, the tokens are grouped
 /// by expert, as `dispatch` arranges them. Groups are assumed to have equal lengths, and each group is multiplied by its own
 /// matrix. With an adapter of rank r, the layer computes W·x + B·(A·x). W is frozen. A, with r rows, and B, with r columns,
@@ -29,6 +57,7 @@ class FullyConnected final : public Operation {
     std::int64_t adapter = 0;  ///< the rank of adapters; 0: no adapter
     unsigned adapted = 0;      ///< bits of the modules with adapters; 0: one adapter for the whole matrix
     bool drops = false;        ///< each adapter has a dropout before its first matrix
+    AdapterKind kind = AdapterKind::lora;
   };
   FullyConnected(const Sizes& sizes, bool bias, std::string tied)
       : features_(sizes.features),
@@ -69,9 +98,10 @@ class FullyConnected final : public Operation {
 
   std::int64_t weights(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     const std::int64_t own = tied_.empty() ? experts_ * inputs.front().channels * output.channels : 0;
-    std::int64_t channels = 0;
-    for (const std::int64_t each : adapted(output.channels)) channels += inputs.front().channels + each;
-    return own + experts_ * adapter_ * channels;
+    std::int64_t of_adapters = 0;
+    for (const std::int64_t each : adapted(output.channels))
+      of_adapters += adapter_items(sizes_.kind, adapter_, inputs.front().channels, each);
+    return own + experts_ * of_adapters;
   }
   std::int64_t frozen(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     const bool own = adapter_ > 0 && tied_.empty();
@@ -102,28 +132,14 @@ class FullyConnected final : public Operation {
       if (bias.is_any()) kernels.push_back(bias);
       return kernels;
     }
-    const double from = real(inputs.front().channels), rank = real(adapter_);
-    const double positions = real(output.positions());
-    // Every addition and scaling is a separate kernel, as in frameworks [Hugging Face, PEFT, peft/tuners/lora/layer.py;
-    // NVIDIA, Megatron-Bridge, peft/lora_layers.py].
-    const auto moved = [&](double channels, double tensors) {
-      return Work{.flops = positions * channels, .activation_items = tensors * positions * channels};
-    };
     std::vector<Work> all;
     if (pass != Pass::backward_weight) all.push_back(matrix(pass, inputs, output));
     for (const std::int64_t channels : adapted(output.channels)) {
       const double out = real(channels);
-      // The products of an adapter are the input times A, the result times B, and the gradients of both.
-      const Work down = product(positions, rank, from, Pass::forward), up = product(positions, out, rank, Pass::forward);
-      const Work of_down = product(positions, rank, out, Pass::backward_data);
-      const Work of_input = product(positions, from, rank, Pass::backward_data);
-      if (pass == Pass::forward) {
-        all.insert(all.end(), {down, up, moved(out, 2), moved(out, 3)});
-      } else if (pass == Pass::backward_data) {
-        all.insert(all.end(), {of_input, moved(from, 3)});
+      if (multiplies_whole(sizes_.kind)) {
+        add_whole(pass, inputs, output, out, all);
       } else {
-        all.insert(all.end(), {product(positions, out, rank, Pass::backward_weight), moved(out, 2), of_down,
-                               product(positions, rank, from, Pass::backward_weight)});
+        add_low_rank(pass, inputs, output, out, all);
       }
     }
     return all;
@@ -148,23 +164,36 @@ class FullyConnected final : public Operation {
     return sizes_.keys > 0 ? std::span<const std::string_view>(module_names) : std::span<const std::string_view>();
   }
   double key_share() const override { return real(sizes_.keys) / real(features_); }
-  std::shared_ptr<const Operation> with_adapter(std::int64_t rank, unsigned adapted, bool drops) const override {
+  std::shared_ptr<const Operation> with_adapter(const AdapterForm& form) const override {
     Sizes sizes = sizes_;
-    sizes.adapter = rank;
-    sizes.adapted = sizes.keys > 0 ? adapted : 0;
-    sizes.drops = drops;
+    sizes.adapter = form.rank;
+    sizes.adapted = sizes.keys > 0 ? form.adapted : 0;
+    sizes.kind = form.kind;
+    sizes.drops = form.drops && !multiplies_whole(form.kind);
     return std::make_shared<FullyConnected>(sizes, bias_, tied_);
   }
   int adapters() const override { return static_cast<int>(adapted(features_).size()); }
+  AdapterKind adapter_kind() const override { return sizes_.kind; }
+  WholeMatrices whole_matrices(std::span<const TensorShape> inputs, const TensorShape& output) const override {
+    if (adapter_ == 0 || sizes_.kind == AdapterKind::lora) return {};
+    WholeMatrices whole{.columns = real(inputs.front().channels)};
+    for (const std::int64_t each : adapted(output.channels)) {
+      const double items = real(experts_) * whole.columns * real(each);
+      whole.all += items;
+      whole.largest = std::max(whole.largest, items);
+      whole.outputs += real(output.positions()) * real(each);
+    }
+    return whole;
+  }
   bool drops_adapter_inputs() const override { return adapter_ > 0 && sizes_.drops; }
   /// With dropout, each adapter keeps a mask and its own input, which the framework adds in its precision [Hugging Face,
-  /// PEFT, peft/tuners/lora/layer.py: `lora_B(lora_A(dropout(x)))`]. The frozen matrix does not need the input.
+  /// PEFT, peft/tuners/lora/layer.py: `lora_B(lora_A(dropout(x)))`]. The frozen matrix does not need the input. DoRA keeps
+  /// the results of the matrix and of the adapter, which it scales [peft/tuners/lora/dora.py, forward].
   Kept kept(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     const double masks = drops_adapter_inputs() ? real(inputs.front().items()) * adapters() : 0;
-    return {.input = !drops_adapter_inputs(),
-            .mask_items = masks,
-            .extra_items = real(output.positions()) * real(adapter_) * adapters(),
-            .noise_items = masks};
+    const double of_rank = multiplies_whole(sizes_.kind) ? 0 : real(output.positions()) * real(adapter_) * adapters();
+    const double scaled = sizes_.kind == AdapterKind::dora ? 2 * whole_matrices(inputs, output).outputs : 0;
+    return {.input = !drops_adapter_inputs(), .mask_items = masks, .extra_items = of_rank + scaled, .noise_items = masks};
   }
   /// Returns an operation outside of a model, which has weights of its own.
   Local local(std::span<const TensorShape> inputs, const TensorShape& output) const override {
@@ -175,17 +204,77 @@ class FullyConnected final : public Operation {
   }
   double macs(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     const double from = real(inputs.front().channels);
-    double channels = 0;
-    for (const std::int64_t each : adapted(output.channels)) channels += from + real(each);
-    return from * items(output) + real(output.positions()) * real(adapter_) * channels;
+    double of_adapters = 0;
+    for (const std::int64_t each : adapted(output.channels))
+      of_adapters += multiplies_whole(sizes_.kind) ? from * real(each) : real(adapter_) * (from + real(each));
+    return from * items(output) + real(output.positions()) * of_adapters;
   }
 
  private:
+  /// Whether the input is multiplied by a matrix that adapters compute first.
+  static bool multiplies_whole(AdapterKind kind) { return kind == AdapterKind::loha || kind == AdapterKind::lokr; }
+  /// A kernel that moves `channels` elements of each position `tensors` times.
+  static Work moved(const TensorShape& output, double channels, double tensors) {
+    const double items = real(output.positions()) * channels;
+    return {.flops = items, .activation_items = tensors * items};
+  }
+  /// The kernels that compute matrices from the weights of adapters, and move their elements `tensors` times.
+  [[nodiscard]] Work moved_matrix(double from, double out, double tensors) const {
+    return {.weight_items = tensors * real(experts_) * from * out, .kind = KernelKind::elementwise};
+  }
+
+  /// Adds the kernels of an adapter with two matrices of low rank. Every addition and scaling is a separate kernel, as in
+  /// frameworks [Hugging Face, PEFT, peft/tuners/lora/layer.py; NVIDIA, Megatron-Bridge, peft/lora_layers.py].
+  void add_low_rank(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output, double out,
+                    std::vector<Work>& all) const {
+    const double from = real(inputs.front().channels), rank = real(adapter_);
+    const double positions = real(output.positions());
+    const bool has_norm = sizes_.kind == AdapterKind::dora;
+    // The products of an adapter are the input times A, the result times B, and the gradients of both.
+    const Work down = product(positions, rank, from, Pass::forward), up = product(positions, out, rank, Pass::forward);
+    if (pass == Pass::forward) {
+      all.insert(all.end(), {down, up, moved(output, out, 2), moved(output, out, 3)});
+      if (!has_norm) return;
+      // BA is computed as the adapter's result for a unit matrix, scaled, and added to W, whose norm is taken. Both results
+      // are scaled and added.
+      constexpr double of_matrix = 7, of_unit = 2, of_results = 7;
+      all.push_back(moved_matrix(from, out, of_matrix));
+      all.push_back(moved_matrix(from, from, of_unit));
+      all.push_back(moved(output, out, of_results));
+    } else if (pass == Pass::backward_data) {
+      all.insert(all.end(), {product(positions, from, rank, Pass::backward_data), moved(output, from, 3)});
+    } else {
+      all.insert(all.end(), {product(positions, out, rank, Pass::backward_weight), moved(output, out, 2),
+                             product(positions, rank, out, Pass::backward_data),
+                             product(positions, rank, from, Pass::backward_weight)});
+      constexpr double of_gradients = 8;
+      if (has_norm) all.push_back(moved(output, out, of_gradients));
+    }
+  }
+
+  /// Adds the kernels of an adapter that first computes a matrix of the size of W: LoHa two products and their product, LoKr
+  /// a Kronecker product, each scaled [huggingface/peft, tuners/lycoris_utils.py, loha/layer.py and lokr/layer.py].
+  void add_whole(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output, double out,
+                 std::vector<Work>& all) const {
+    const double from = real(inputs.front().channels), positions = real(output.positions());
+    const bool is_product = sizes_.kind == AdapterKind::loha;
+    if (pass == Pass::forward) {
+      all.insert(all.end(), {moved_matrix(from, out, is_product ? 7 : 3), product(positions, out, from, Pass::forward),
+                             moved(output, out, 3)});
+    } else if (pass == Pass::backward_data) {
+      all.insert(all.end(), {product(positions, from, out, Pass::backward_data), moved(output, from, 3)});
+    } else {
+      all.insert(all.end(),
+                 {product(positions, out, from, Pass::backward_weight), moved_matrix(from, out, is_product ? 12 : 5)});
+    }
+  }
+
   /// The attributes of a layer with adapters. Without adapters, it does not matter whether a matrix joins others.
   [[nodiscard]] AttributeValues adapter_values() const {
     AttributeValues values;
     if (adapter_ == 0) return values;
     values.add("adapter", adapter_);
+    if (sizes_.kind != AdapterKind::lora) values.add("kind", std::string(to_string(sizes_.kind)));
     if (sizes_.drops) values.add("drops", true);
     if (sizes_.adapted == 0) return values;
     values.add("keys", sizes_.keys);
@@ -277,6 +366,11 @@ std::shared_ptr<const Operation> read_fully_connected(const Attributes& attribut
                                         sizes.features, sizes.keys));
   }
   sizes.drops = attributes.find_boolean("drops").value_or(false);
+  if (const auto kind = attributes.find_text("kind")) {
+    const auto known = parse_enum<AdapterKind>(*kind);
+    if (!known) attributes.fail("kind", "the kinds of adapters are lora, dora, loha and lokr");
+    sizes.kind = *known;
+  }
   const std::int64_t adapted = attributes.find_integer("adapted", 0, every_module).value_or(every_module);
   if (sizes.keys > 0) sizes.adapted = static_cast<unsigned>(adapted);
   return std::make_shared<FullyConnected>(sizes, attributes.find_boolean("bias").value_or(true),

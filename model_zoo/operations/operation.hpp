@@ -132,6 +132,25 @@ struct Kept {
   double operator_items = 0;
 };
 
+/// A kind of low-rank adapters of a matrix W of m × n.
+enum class AdapterKind {
+  lora,  ///< W·x + B·(A·x)
+  /// W + BA, scaled to a trained norm of each row [Liu et al., "DoRA", ICML 2024; huggingface/peft, tuners/lora/dora.py]
+  dora,
+  loha,  ///< W + (B₁A₁)∘(B₂A₂) [Hyeon-Woo et al., "FedPara", ICLR 2022; huggingface/peft, tuners/loha/layer.py]
+  lokr   ///< W + C⊗(BA) [Edalati et al., "KronA", 2022; huggingface/peft, tuners/lokr/layer.py]
+};
+template <>
+inline constexpr EnumNames<AdapterKind> enum_names<AdapterKind>{"lora", "dora", "loha", "lokr"};
+
+/// The adapters of a layer.
+struct AdapterForm {
+  AdapterKind kind = AdapterKind::lora;
+  std::int64_t rank = 0;
+  unsigned adapted = 0;  ///< bits of the Operation::modules() with an adapter; 0: one adapter for the joined matrix
+  bool drops = false;    ///< whether each adapter reads the input after a dropout of its own
+};
+
 /// The table of an operation, with 0 rows if there is none. A layer that names another layer in
 /// `tied` shares the table of that layer.
 struct SharedTable {
@@ -278,14 +297,23 @@ class Operation {
   /// Returns the share of the output that are keys, if queries, keys and values have a matrix each.
   [[nodiscard]] virtual double key_share() const { return 0; }
   /// Returns the same operation with low-rank adapters, which are trained in place of the matrix; null if there is no
-  /// matrix. `adapted`: the modules() with an adapter, by their bits; 0: one adapter for the joined matrix. `drops`: each
-  /// adapter reads the input after a dropout of its own.
-  [[nodiscard]] virtual std::shared_ptr<const Operation> with_adapter(std::int64_t /*rank*/, unsigned /*adapted*/,
-                                                                      bool /*drops*/) const {
-    return nullptr;
-  }
+  /// matrix.
+  [[nodiscard]] virtual std::shared_ptr<const Operation> with_adapter(const AdapterForm& /*form*/) const { return nullptr; }
   /// Returns the number of adapters.
   [[nodiscard]] virtual int adapters() const { return 0; }
+  [[nodiscard]] virtual AdapterKind adapter_kind() const { return AdapterKind::lora; }
+  /// What adapters compute of a whole matrix in a pass, in elements that do not depend on the samples.
+  struct WholeMatrices {
+    double all = 0;      ///< elements of the matrices of all adapters
+    double largest = 0;  ///< elements of the largest of them
+    double columns = 0;  ///< the input channels of a matrix
+    double outputs = 0;  ///< output elements of all adapters, per sample
+  };
+  /// All zero for adapters that compute nothing of the size of a matrix.
+  [[nodiscard]] virtual WholeMatrices whole_matrices(std::span<const TensorShape> /*inputs*/,
+                                                     const TensorShape& /*output*/) const {
+    return {};
+  }
   /// Returns whether each adapter has a dropout, so that it keeps an input of its own for backward.
   [[nodiscard]] virtual bool drops_adapter_inputs() const { return false; }
   /// Returns the same operation for a rank of a context split that has one of `parts` equal shards of the tokens, and needs

@@ -7,9 +7,10 @@ MatMul4Bit of bitsandbytes does.
 """
 
 import sys
+import weakref
 
 import torch
-from peft import LoraConfig, get_peft_model
+from peft import LoHaConfig, LoKrConfig, LoraConfig, get_peft_model
 from transformers import (
     GPT2Config,
     GPT2LMHeadModel,
@@ -76,8 +77,12 @@ def quantized(model):
     return model
 
 
-def lora(model):
-    return get_peft_model(model, LoraConfig(r=16, lora_alpha=16, lora_dropout=0.0, target_modules="all-linear"))
+def lora(model, **more):
+    return get_peft_model(model, LoraConfig(r=16, lora_alpha=16, lora_dropout=0.0, target_modules="all-linear", **more))
+
+
+def whole(model, kind):
+    return get_peft_model(model, kind(r=16, target_modules="all-linear"))
 
 
 MODELS = {
@@ -87,23 +92,34 @@ MODELS = {
     "llama3-8b" + SIZES + GROUPED + "@lora=16": lambda: lora(llama()),
     "qwen3-8b" + SIZES + GROUPED + "@head_size=16@lora=16": lambda: lora(qwen()),
     "qwen2.5-7b" + SIZES + GROUPED + "@lora=16": lambda: lora(qwen2()),
+    "llama3-8b" + SIZES + GROUPED + "@lora=16@adapter=dora": lambda: lora(llama(), use_dora=True),
+    "llama3-8b" + SIZES + GROUPED + "@lora=16@adapter=loha": lambda: whole(llama(), LoHaConfig),
+    "llama3-8b" + SIZES + GROUPED + "@lora=16@adapter=lokr": lambda: whole(llama(), LoKrConfig),
 }
+
+
+class Saved:
+    """A tensor that a node of the graph saves."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
 
 
 def saved_bytes(model):
     parameters = {each.untyped_storage().data_ptr() for each in model.parameters()}
-    storages = {}
+    # Nodes of parts of the graph that the loss does not need, such as those of DoRA's norm, are gone after forward.
+    alive = weakref.WeakSet()
 
     def pack(tensor):
-        storage = tensor.untyped_storage()
-        if storage.data_ptr() not in parameters:
-            storages[storage.data_ptr()] = storage
-        return tensor
+        saved = Saved(tensor)
+        alive.add(saved)
+        return saved
 
     words = torch.randint(0, VOCABULARY, (BATCH, TOKENS))
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda saved: saved.tensor):
         loss = model(input_ids=words, labels=words, use_cache=False).loss
-    total = sum(each.nbytes() for each in storages.values())
+    storages = {each.data_ptr(): each for each in (saved.tensor.untyped_storage() for saved in alive)}
+    total = sum(each.nbytes() for pointer, each in storages.items() if pointer not in parameters)
     del loss
     return total
 
@@ -115,7 +131,7 @@ def main():
             torch.manual_seed(0)
             model = make().to(kind).train()
             print(f"{name},{BATCH},{precision},{saved_bytes(model)},")
-            if "@lora" in name:
+            if name.endswith("@lora=16"):
                 print(f"{name},{BATCH},{precision},{saved_bytes(quantized(model))},nf4")
 
 

@@ -124,7 +124,9 @@ std::string adapted_layers(const Configuration& read, const std::string& model, 
 
 std::string adapter_parts(const Configuration& read, const std::string& model, std::vector<std::string>& warnings) {
   const std::string rate = read.dropout_rate(ConfigField::adapter_dropout);
-  return adapted_layers(read, model, warnings) + (rate == "0" ? std::string() : "@lora_dropout=" + rate);
+  const std::string kind = read.word(ConfigField::adapter_kind);
+  const std::string other = kind.empty() || kind == "lora" ? std::string() : "@adapter=" + kind;
+  return adapted_layers(read, model, warnings) + other + (rate == "0" ? std::string() : "@lora_dropout=" + rate);
 }
 
 }  // namespace ddl

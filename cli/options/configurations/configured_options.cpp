@@ -113,12 +113,8 @@ class Options {
         say("--precision");
       }
     }
-    if (!is_given_("--optimizer") && read_.says(ConfigField::optimizer)) {
-      all_.study.optimizer = read_.word(ConfigField::optimizer);
-      // Tools have one name for SGD with and without momentum, so the momentum decides.
-      const std::string momentum = read_.word(ConfigField::momentum);
-      if (all_.study.optimizer == "momentum" && momentum.find_first_not_of("0.") == std::string::npos && !momentum.empty())
-        all_.study.optimizer = "sgd";
+    if (!is_given_("--optimizer") && !configured_optimizer(read_).empty()) {
+      all_.study.optimizer = configured_optimizer(read_);
       say("--optimizer");
     }
   }
@@ -178,9 +174,9 @@ class Options {
       all_.study.settings.set("mixed_precision", {static_cast<double>(mixed), SettingOrigin::job, {}});
       say("--mixed-precision");
     }
+    all_.study.software = software;
     choose_state();
     choose_routing();
-    all_.study.software = software;
     say("--software");
   }
 
@@ -198,6 +194,7 @@ class Options {
     set("--master-weights", "master_weights", state(ConfigField::master_weights));
     set("--moments", "moments", state(ConfigField::moments));
     choose_allocator(read_, all_.study);
+    choose_updates(read_, all_.study, all_.warnings);
     set(nullptr, "cross_entropy", enum_named(cross_entropy_names, read_.word(ConfigField::loss)));
     set(nullptr, "attention", enum_named(attention_kernel_names, read_.word(ConfigField::attention)));
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,6 +15,7 @@
 #include "core/source_text.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/files/published_names.hpp"
+#include "model_zoo/network/optimizer.hpp"
 
 namespace ddl {
 namespace {
@@ -225,6 +228,68 @@ void choose_allocator(const Configuration& configuration, StudyOptions& study) {
       configuration.word(ConfigField::allocator).find("expandable_segments:True") != std::string::npos;
   if (is_expandable && !says_setting(study, "expandable_segments"))
     study.settings.set("expandable_segments", {1, SettingOrigin::job, {}});
+}
+
+std::string configured_optimizer(const Configuration& configuration) {
+  const std::string projection = configuration.word(ConfigField::projection);
+  const std::string optimizer =
+      configuration.says(ConfigField::optimizer) ? configuration.word(ConfigField::optimizer) : std::string();
+  // [hiyouga/LLaMA-Factory, src/llamafactory/train/trainer_utils.py, _create_galore_optimizer]
+  if (projection == "galore") return optimizer.find("8bit") != std::string::npos ? "galore8bit" : "galore";
+  if (!projection.empty() && projection != "none") return projection;
+  // Tools have one name for SGD with and without momentum, so the momentum decides.
+  const std::string momentum = configuration.word(ConfigField::momentum);
+  const bool has_none = momentum.find_first_not_of("0.") == std::string::npos && !momentum.empty();
+  return optimizer == "momentum" && has_none ? "sgd" : optimizer;
+}
+
+namespace {
+
+/// Returns the number after `key=` in a list of arguments; empty if there is none.
+std::optional<double> number_after(const std::string& arguments, const std::string& key) {
+  const std::size_t at = arguments.find(key + "=");
+  if (at == std::string::npos) return std::nullopt;
+  const double number = std::strtod(arguments.c_str() + at + key.size() + 1, nullptr);
+  return number >= 1 ? std::optional(number) : std::nullopt;
+}
+
+/// Whether a list of modules names the matrices of attention and of MLPs.
+bool names_all_matrices(const std::string& modules) {
+  const auto has = [&](std::string_view word) { return modules.find(word) != std::string::npos; };
+  if (says_nothing(modules) || has("all")) return true;
+  return (has("attn") || has("attention") || (has("q_proj") && has("o_proj"))) && (has("mlp") || has("down_proj"));
+}
+
+}  // namespace
+
+void choose_updates(const Configuration& configuration, StudyOptions& study, std::vector<std::string>& warnings) {
+  const auto set = [&](const char* key, std::optional<double> value) {
+    if (value && !says_setting(study, key)) study.settings.set(key, {*value, SettingOrigin::job, {}});
+  };
+  const auto number = [&](ConfigField field, double least) -> std::optional<double> {
+    const std::string text = configuration.word(field);
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    return end != text.c_str() && value >= least ? std::optional(value) : std::nullopt;
+  };
+  // Models of transformers compute the loss with PyTorch's operators, also under DeepSpeed, whose settings are those of
+  // Megatron-DeepSpeed [huggingface/transformers, src/transformers/loss/loss_utils.py, ForCausalLMLoss].
+  if (study.software == "deepspeed" && configuration.format->loads_half && configuration.word(ConfigField::loss).empty())
+    set("cross_entropy", static_cast<double>(CrossEntropy::operators));
+  set("mlp_tiles", number(ConfigField::mlp_tiles, 0));
+  if (configuration.word(ConfigField::updates_in_backward) == "yes") set("updates_in_backward", 1);
+  const auto optimizer = parse_enum<Optimizer>(study.optimizer);
+  if (!optimizer || !is_projected(*optimizer)) return;
+  const std::string arguments = configuration.word(ConfigField::optimizer_arguments);
+  const auto rank = number_after(arguments, "rank");
+  set("projection_rank", rank ? rank : number(ConfigField::projection_rank, 1));
+  const auto every = number_after(arguments, "update_proj_gap");
+  if (projects_by_singular_vectors(*optimizer))
+    set("precondition_every", every ? every : number(ConfigField::projection_every, 1));
+  if (!names_all_matrices(configuration.word(ConfigField::projected_modules))) {
+    warnings.push_back(fmt::format("{}: the gradients of all matrices of blocks are predicted to be projected",
+                                   place_of(configuration, ConfigField::projected_modules)));
+  }
 }
 
 // [huggingface/accelerate, src/accelerate/accelerator.py, accumulate; src/accelerate/utils/dataclasses.py,

@@ -33,6 +33,13 @@ void refuse_unknown_batch(const Configuration& configuration);
 /// Returns whether the user's options set a setting.
 [[nodiscard]] bool says_setting(const StudyOptions& study, const std::string& key);
 
+/// Returns the optimizer that a configuration names, in which an option of its own may project gradients; empty if it names
+/// none.
+[[nodiscard]] std::string configured_optimizer(const Configuration& configuration);
+/// Sets how the optimizer projects gradients, whether backward updates weights, and tiles of MLPs, unless the user's options
+/// set it.
+void choose_updates(const Configuration& configuration, StudyOptions& study, std::vector<std::string>& warnings);
+
 /// Sets what a configuration tells PyTorch's allocator, unless the user's options set it.
 void choose_allocator(const Configuration& configuration, StudyOptions& study);
 /// Sets how trainers of transformers run under FSDP: they exchange gradients after the last micro-batch, unless the file

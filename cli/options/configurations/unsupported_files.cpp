@@ -143,9 +143,6 @@ constexpr auto other_json = std::to_array<OtherText>({
     {"\"traceEvents\"", "", "the file is a trace: 'ddl-oracle profile import {} --model MODEL' reads it"},
     {"\"_class_name\"", "",
      "the file describes a model of diffusers, which is not read: write a model file (docs/models.md)"},
-    {"\"peft_type\"", "",
-     "the file describes adapters of PEFT: set rank and modules in the name of the model: recommend "
-     "llama3-8b@lora=16@lora_layers=q_proj+v_proj"},
     {"\"model_type\"", "\"hidden_size", is_description},
     {"\"model_type\"", "\"vocab_size\"", is_description},
     {"\"architectures\"", "", is_description},

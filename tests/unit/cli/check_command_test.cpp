@@ -123,9 +123,9 @@ TEST_CASE("a job is not said to need too much memory if an argument that lowers 
     return run_command(words).json()["jobs"][0];
   };
   CHECK(checked("")["verdict"] == "DOES-NOT-FIT");
-  const Json galore = checked("use_galore: true\n");
-  CHECK(galore["verdict"].is_null());
-  CHECK(galore["problem"]["message"].get<std::string>().find("'use_galore' lowers memory") != std::string::npos);
+  const Json badam = checked("use_badam: true\n");
+  CHECK(badam["verdict"].is_null());
+  CHECK(badam["problem"]["message"].get<std::string>().find("'use_badam' lowers memory") != std::string::npos);
 }
 
 TEST_CASE("arguments that Megatron Core refuses are refused") {

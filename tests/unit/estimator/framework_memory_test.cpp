@@ -254,6 +254,81 @@ TEST_CASE("an update over all tensors has a temporary of each rank's shard") {
   CHECK(update_scratch_bytes(plan, for_each) == 0);
 }
 
+/// Returns the bytes of weights and optimizer state of a Llama of GaLore's sizes in bf16, in GiB.
+double state_of_llama(const std::string& sizes, double rank, Optimizer optimizer) {
+  Assumptions assumptions;
+  assumptions.mixed_precision = MixedPrecision::pure;
+  assumptions.projection_rank = rank;
+  const OwnedJob owned(load_model("llama@vocabulary=32000@tokens=256" + sizes), nodes_of_four(), assumptions, 1000,
+                       std::nullopt, Precision::bf16, optimizer);
+  Plan plan;
+  plan.precision = Precision::bf16;
+  plan.optimizer = optimizer;
+  const ParameterBytes each = parameter_bytes(owned.job.facts, plan, assumptions);
+  constexpr double gib = 1024.0 * 1024 * 1024;
+  return owned.job.facts.parameters * (each.weight + each.optimizer) / gib;
+}
+
+TEST_CASE("GaLore and Adam have the memory that GaLore's authors estimate") {
+  // Zhao et al., "GaLore", ICML 2024, table 2: weights and optimizer state in bf16, in G.
+  const std::string tiny = "@layers=8@hidden=512@heads=8@feed_forward=1376",
+                    small = "@layers=12@hidden=768@heads=12@feed_forward=2048",
+                    middle = "@layers=24@hidden=1024@heads=16@feed_forward=2736",
+                    large = "@layers=24@hidden=2048@heads=32@feed_forward=5461";
+  CHECK(state_of_llama(tiny, 128, Optimizer::adam) == Approx(0.36).epsilon(0.1));
+  CHECK(state_of_llama(tiny, 128, Optimizer::galore) == Approx(0.24).epsilon(0.1));
+  CHECK(state_of_llama(small, 256, Optimizer::galore) == Approx(0.52).epsilon(0.1));
+  CHECK(state_of_llama(middle, 256, Optimizer::galore) == Approx(1.22).epsilon(0.1));
+  CHECK(state_of_llama(large, 512, Optimizer::galore) == Approx(4.38).epsilon(0.05));
+  // Table 3: 7B with 8 bits, rank 1024.
+  const std::string largest = "@layers=32@hidden=4096@heads=32@feed_forward=11008";
+  CHECK(state_of_llama(largest, 1024, Optimizer::galore8bit) == Approx(18).epsilon(0.05));
+  CHECK(state_of_llama(largest, 1024, Optimizer::adam8bit) == Approx(26).epsilon(0.05));
+  CHECK(state_of_llama(largest, 1024, Optimizer::apollo) == Approx(state_of_llama(largest, 1024, Optimizer::galore)));
+}
+
+TEST_CASE("an update in backward leaves one gradient at a time, and projects one matrix at a time") {
+  Plan plan = sharded_plan();
+  plan.zero_stage = 0;
+  plan.mesh.set(Axis::data, 1);
+  plan.micro_batches = 4;
+  Assumptions fused;
+  fused.updates_in_backward = true;
+  const Bytes less = EightBlocks({}).memory(plan).total() - EightBlocks(fused).memory(plan).total();
+  CHECK(less.value() == Approx(7 * 10000 * 4).epsilon(0.02));
+  CHECK(frees_gradients(plan, fused));
+  CHECK_FALSE(has_whole_gradients(plan, fused));
+  // A copy of the gradient, the library's copy, and both matrices of singular vectors.
+  plan.optimizer = Optimizer::galore;
+  CHECK(projection_scratch(EightBlocks({}).job.facts, plan, {}).value() == 4 * 10000 * 4);
+  plan.optimizer = Optimizer::apollo;
+  CHECK(projection_scratch(EightBlocks({}).job.facts, plan, {}).value() == 2 * 10000 * 4);
+  plan.optimizer = Optimizer::adam;
+  CHECK(projection_scratch(EightBlocks({}).job.facts, plan, {}).value() == 0);
+}
+
+/// Returns the bytes of activations of a Llama whose blocks are recomputed, with an MLP in so many tiles.
+double activations_with_tiles(std::optional<double> tiles) {
+  Assumptions assumptions;
+  assumptions.mlp_tiles = tiles;
+  assumptions.cross_entropy = CrossEntropy::linear;
+  const OwnedJob owned(load_model("llama@layers=4@hidden=64@heads=4@feed_forward=1024@vocabulary=100@tokens=512"),
+                       nodes_of_four(), assumptions, 1000, std::nullopt, Precision::bf16);
+  Plan plan;
+  plan.precision = Precision::bf16;
+  plan.recompute = Recompute::full;
+  return Estimator(owned.job).estimate(plan).memory.activations.value();
+}
+
+TEST_CASE("with tiles, an MLP needs the intermediate tensors of one tile of tokens") {
+  const double whole = activations_with_tiles(std::nullopt);
+  // gate, up, their product, and gradients of both: at least three tensors of 512 × 1024 exist in backward of the last MLP.
+  CHECK(whole - activations_with_tiles(8) > 3 * 512 * 1024 * 2 * (7.0 / 8));
+  // 512 tokens and 64 channels make eight tiles.
+  CHECK(activations_with_tiles(0) == activations_with_tiles(8));
+  CHECK(activations_with_tiles(1) == whole);
+}
+
 TEST_CASE("a graph computes the update's products with constants before forward") {
   Plan plan = sharded_plan();
   plan.zero_stage = 0;
@@ -372,6 +447,23 @@ TEST_CASE("with dropout, each adapter keeps an input of its own and a mask of on
   CHECK(kept_with_adapters({}, "@lora_dropout=0.1") - kept_with_adapters({}) ==
         Approx(adapted_positions * more).epsilon(0.02));
   CHECK(kept_with_adapters({}, "@lora_dropout=0") == kept_with_adapters({}));
+}
+
+TEST_CASE("DoRA keeps the results of the matrix and of the adapter, LoHa and LoKr whole matrices") {
+  const auto more = [](AdapterPrecision adapters, const std::string& kind) {
+    Assumptions assumptions;
+    assumptions.adapters = adapters;
+    return kept_with_adapters(assumptions, "@adapter=" + kind) - kept_with_adapters(assumptions);
+  };
+  using enum AdapterPrecision;
+  // Two layers with adapters of queries and values of 64 × 64, which each have 64 outputs. The adapter's result is in fp32
+  // with adapters in fp32.
+  // The first layer's input has no gradient, so that its matrices are not kept.
+  const double outputs = adapted_positions * 2 * 64, matrices = 2 * 64 * 64, of_rank = adapted_positions * 2 * 4;
+  CHECK(more(half, "dora") == Approx(outputs * (2 + 2)).epsilon(0.03));
+  CHECK(more(fp32, "dora") == Approx(outputs * (2 + 4)).epsilon(0.03));
+  CHECK(more(half, "loha") == Approx(matrices * 2 - of_rank * 2).epsilon(0.03));
+  CHECK(more(fp32, "lokr") == Approx(matrices * 4 - of_rank * 4).epsilon(0.03));
 }
 
 TEST_CASE("products with quantized weights may keep their inputs, or copies of them in fp32") {

@@ -56,6 +56,25 @@ TEST_CASE("queries, keys and values have an adapter each, unless the library joi
         std::string::npos);
 }
 
+TEST_CASE("adapters of other kinds have as many weights as PEFT counts") {
+  const auto trained = [](const std::string& kind) {
+    return load_model("llama3.2-3b@lora=32@lora_layers=q_proj+v_proj@adapter=" + kind).trained_parameters();
+  };
+  // huggingface/peft, method_comparison/MetaMathQA/results: num_trainable_params of lora, dora and loha, rank 32.
+  CHECK(trained("lora") == 9'175'040);
+  CHECK(trained("dora") == 9'289'728);
+  CHECK(trained("loha") == 18'350'080);
+  // LoKr divides 3072 into 48 × 64 and 1024 into 32 × 32. Rank 32 is not below half of 64, so no factor is divided again.
+  CHECK(trained("lokr") == 28 * (48 * 48 + 64 * 64 + 32 * 48 + 32 * 64));
+  // 8192 and 4096 are 64 × 128 and 64 × 64: one factor has rank 16.
+  CHECK(load_model("llama3-70b@lora=16@lora_layers=layer0.projection@adapter=lokr").trained_parameters() ==
+        64 * 64 + 16 * (128 + 128));
+  CHECK(error_of([] { static_cast<void>(load_model("llama3-8b@adapter=dora")); }).find("adapter needs lora") !=
+        std::string::npos);
+  CHECK(error_of([] { static_cast<void>(load_model("llama3-8b@lora=8@adapter=ia3")); }).find("unknown kind of adapters") !=
+        std::string::npos);
+}
+
 TEST_CASE("adapters may have a dropout, which has no weights") {
   const Model dropped = load_model("llama3-8b@lora=16@lora_dropout=0.05"), none = load_model("llama3-8b@lora=16");
   CHECK(dropped.parameters() == none.parameters());
