@@ -155,7 +155,7 @@ Report calibrate_intervals(const IntervalsRequest& asked) {
 
 void add_calibrate_intervals(const Command& calibrate, Request& request) {
   const Command command =
-      calibrate.add_subcommand("intervals", "coverage of measured runs by the intervals of predicted times, and their fit");
+      calibrate.add_subcommand("intervals", "share of measured runs inside the predicted intervals; fit of these intervals");
   const auto asked = std::make_shared<IntervalsRequest>();
   command.examples({{"ddl-oracle calibrate intervals", "coverage of the intervals, by set"},
                     {"ddl-oracle calibrate intervals --format csv", "coverage by set, as CSV"},

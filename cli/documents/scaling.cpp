@@ -279,7 +279,7 @@ void name_software(Default& software, const Points& points) {
     if (has_plan(each) && std::ranges::find(names, each.study->software().name) == names.end())
       names.push_back(each.study->software().name);
   }
-  if (names.size() > 1) software = {"--software", fmt::format("{}", fmt::join(names, ", ")), "software of the better plan"};
+  if (names.size() > 1) software = {"--software", fmt::format("{}", fmt::join(names, ", ")), "software of the faster plan"};
 }
 
 /// Returns the report as a document. `drawn`: add the drawings that only an HTML page has.

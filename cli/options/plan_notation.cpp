@@ -279,7 +279,7 @@ void take_signs(std::string_view text, const std::vector<std::string_view>& sign
   }
 }
 
-/// Without a sign for recomputation, the blocks before the first recompute segment are kept.
+/// Without a letter for recomputation, the blocks before the first recompute segment are not recomputed.
 void recompute_first_layers(Plan& plan) {
   if (plan.recompute_segments.empty()) return;
   if (plan.recompute == Recompute::none) {

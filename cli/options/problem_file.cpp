@@ -37,7 +37,7 @@ ProblemFile::ProblemFile(const std::string& path) : source_(read_file(path), pat
     at = end + 1;
   }
   if (problems_.empty())
-    throw source_.error(0, "this file has no problems", "write one kernel per line, as 'recommend --missing' does");
+    throw source_.error(0, "this file lists no kernels", "write one kernel per line, as 'recommend --missing' does");
 }
 
 Error ProblemFile::error(std::size_t problem, std::string_view word, std::string_view message, std::string hint) const {

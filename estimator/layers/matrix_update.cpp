@@ -71,7 +71,7 @@ class Preconditioning {
   [[nodiscard]] Seconds product(double m, double n, double k) const {
     return m > 0 && n > 0 && k > 0 ? product_time(job_, m, n, k, precision_) : Seconds{};
   }
-  /// The time of the decompositions of both sides, each as long as `products` products of square matrices of 2n³ FLOPs.
+  /// The time to decompose both sides. A side of n takes as long as `products` products of n × n matrices (2n³ FLOPs each).
   [[nodiscard]] Seconds decompositions(double products) const {
     const Seconds both =
         product(sides_.rows, sides_.rows, sides_.rows) + product(sides_.columns, sides_.columns, sides_.columns);

@@ -14,11 +14,11 @@ namespace ddl {
 /// other layers run in the widest type of their inputs and parameters; parameters are in fp32.
 struct AutocastTypes {
   std::vector<bool> is_wide;  ///< for each layer, whether the output has 4 bytes per element
-  /// For each layer, whether the layer reads its inputs in half precision. Such a layer casts its
-  /// fp32 inputs, and keeps the casts.
+  /// For each layer, whether the layer reads its inputs in half precision. Such a layer casts fp32
+  /// inputs to half precision, and keeps the copies.
   std::vector<bool> reads_half;
-  /// For each layer, whether the layer reads its inputs in fp32. Such a layer casts inputs in half
-  /// precision, and keeps the casts.
+  /// For each layer, whether the layer reads its inputs in fp32. Such a layer casts
+  /// half-precision inputs to fp32, and keeps the copies.
   std::vector<bool> reads_wide;
 
   /// Returns whether layer `reader` copies the output of layer `tensor` to another precision.

@@ -50,7 +50,7 @@ class Mamba2 final : public Operation {
     TensorShape output = only_input(inputs, type());
     if (!output.sequence) throw Error(fmt::format("mamba2 needs a sequence, not {}", to_string(output)));
     const std::int64_t values = item_count("the values of a token", {s_.heads, s_.head_size});
-    const std::int64_t vectors = item_count("the vectors of a token", {s_.groups, s_.state});
+    const std::int64_t vectors = item_count("the vectors B and C of a token", {s_.groups, s_.state});
     static_cast<void>(item_count("the convolution", {values + 2 * vectors, s_.kernel}));
     const std::int64_t read = 2 * values + 2 * vectors + s_.heads;
     if (output.channels != read) {

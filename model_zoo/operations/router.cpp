@@ -96,7 +96,7 @@ class Router final : public Operation {
     return {product, weighing};
   }
   double depth(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output, double samples) const override {
-    // The depth is that of a matrix product, followed by the softmax and the choice over the experts.
+    // The longest chain of sums: a matrix product, then the softmax and the choice over the experts.
     if (pass == Pass::backward_weight) return reduction_depth({samples * real(output.positions())});
     const double experts = real(output.channels);
     if (pass == Pass::backward_data) return reduction_depth({experts, experts});

@@ -14,7 +14,7 @@ class RowsOfKernels final : public KernelBackend {
  public:
   explicit RowsOfKernels(std::unique_ptr<KernelBackend> backend) : backend_(std::move(backend)) {}
 
-  /// Starts to run rows of kernels. `alone`: the time of a single kernel.
+  /// Starts to run several kernels back to back. `alone`: the time of a single kernel.
   void make_rows(Seconds alone);
   [[nodiscard]] int before() const { return before_; }
   [[nodiscard]] int timed() const { return timed_; }

@@ -120,7 +120,7 @@ std::optional<Fact> meaning_of(const ArgumentRow& row, const ConfigEntry& settin
     fact.problem = fmt::format("{} does not support {}", setting.shown_key(), quote(setting.value));
     fact.hint = suggest(setting.value, known);
     if (has_option(row.field)) {
-      fact.hint += fact.hint.ends_with('?') ? " If not, set the value" : "; or set the value";
+      fact.hint += fact.hint.ends_with('?') ? " Otherwise, set the value" : "; or set the value";
       fact.hint += " by an option of this command";
     }
   }

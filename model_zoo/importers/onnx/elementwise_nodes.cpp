@@ -214,7 +214,7 @@ void translate_softmax(Translation& translation, const onnx::NodeProto& node) {
 void translate_test(Translation& translation, const onnx::NodeProto& node) {
   const Value& value = translation.input(node, 0);
   if (!value.scores) {
-    translation.not_understood(node, "a test of elements is supported on attention scores only");
+    translation.not_understood(node, "elementwise tests are supported on attention scores only");
     return;
   }
   translation.set_output(node, {.kind = Value::Kind::side, .shape = sizes_of(value.view)});

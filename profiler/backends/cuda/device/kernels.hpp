@@ -215,7 +215,7 @@ struct Routes {
 /// Adds up the copies of each row, each multiplied by its weight in [rows, experts]. `weights` may be null.
 cudaError_t add_copies(Launch launch, Routes routes, const void* copies, const void* weights, void* output,
                        std::int64_t rows);
-/// Computes the gradients of copies and weights. `weight_gradients` must be zero on entry.
+/// Computes the gradients of the copies of tokens and of their weights. `weight_gradients` must be zero on entry.
 cudaError_t combine_backward(Launch launch, Routes routes, const void* copies, const void* weights,
                              const void* output_gradient, void* copy_gradients, void* weight_gradients, std::int64_t rows);
 
