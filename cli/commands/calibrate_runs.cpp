@@ -130,7 +130,8 @@ void add_calibrate_runs(const Command& calibrate, Request& request) {
   const auto asked = std::make_shared<RunsRequest>();
   command.examples(
       {{"ddl-oracle calibrate runs runs.csv --machine dgx-a100", "factors fitted to the runs"},
-       {"ddl-oracle calibrate runs runs.csv --machine dgx-a100 -o ours.yaml", "the fitted factors as a file of coefficients"},
+       {"ddl-oracle calibrate runs runs.csv --machine dgx-a100 -o ours.yaml",
+        "the fitted factors as a file of coefficients"},
        {"ddl-oracle calibrate runs paradl-abci --machine abci --where model=vgg16", "from some rows of a bundled table"}});
   command
       .add_option("table", asked->runs,

@@ -82,7 +82,8 @@ constexpr auto refused = std::to_array<RefusedArgument>({
      "use cpu instead: GPU memory is the same, and NVMe is slower", false, "nvme"},
     {"zero_optimization.offload_param.device", "the time of offloading to NVMe is not predicted",
      "use cpu instead: GPU memory is the same, and NVMe is slower", false, "nvme"},
-    {"hybrid_engine.enabled", "samples are generated in addition to training", "predict the training step without generation"},
+    {"hybrid_engine.enabled", "samples are generated in addition to training",
+     "predict the training step without generation"},
 });
 
 }  // namespace deepspeed_tables
