@@ -16,7 +16,6 @@
 #include "cli/documents/evidence.hpp"
 #include "cli/documents/goodput.hpp"
 #include "cli/documents/intervals.hpp"
-#include "cli/documents/known_prices.hpp"
 #include "cli/documents/throughput.hpp"
 #include "cli/options/layer_layouts.hpp"
 #include "cli/options/plan_file.hpp"
@@ -228,6 +227,10 @@ std::string price_text(const Study& study) {
   if (!citation) return text + " (--price)";
   const std::string year = year_in(*citation);
   return text + (year.empty() ? "" : fmt::format(" (list price of {})", year));
+}
+
+std::string missing_price_text(const Machine& machine) {
+  return fmt::format("{} has no price: add --price 2.5USD/h", machine.name);
 }
 
 std::string memory_gauge(Bytes expected, Bytes at_most, Bytes device_memory) {
