@@ -19,6 +19,7 @@
 #include "calibration/files/citations.hpp"
 #include "calibration/files/file_names.hpp"
 #include "calibration/files/launch_overhead.hpp"
+#include "calibration/inputs/currency.hpp"
 #include "calibration/inputs/device_file.hpp"
 #include "calibration/inputs/fabric_file.hpp"
 #include "calibration/inputs/machine_chain.hpp"
@@ -70,10 +71,8 @@ std::optional<Price> parse_price(std::string_view text) {
   std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
   unit.remove_prefix(std::min(unit.find_first_not_of(' '), unit.size()));
   const std::string_view currency = unit.substr(0, 3);
-  const bool is_code =
-      currency.size() == 3 && std::all_of(currency.begin(), currency.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
   const bool of_node = unit.ends_with("/node-h");
-  if (!is_code || unit.substr(3) != (of_node ? "/node-h" : "/h")) return std::nullopt;
+  if (!is_currency(currency) || unit.substr(3) != (of_node ? "/node-h" : "/h")) return std::nullopt;
   return Price{amount, std::string(currency), of_node};
 }
 
