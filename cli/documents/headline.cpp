@@ -116,13 +116,13 @@ std::string cost_card(const Estimate& estimate, const Study& study, const Traini
 std::optional<std::string> price_citation(const Study& study) {
   const Machine& machine = study.machine();
   if (!machine.price_per_gpu_hour) return std::nullopt;
-  const MachineSheet sheet = load_machine_sheet(study.spec().machine);
-  const bool is_own = sheet.machine.price_per_gpu_hour == machine.price_per_gpu_hour &&
-                      sheet.machine.currency == machine.currency && sheet.machine.rents_nodes == machine.rents_nodes;
+  const SourcedMachine sourced = load_sourced_machine(study.spec().machine);
+  const bool is_own = sourced.machine.price_per_gpu_hour == machine.price_per_gpu_hour &&
+                      sourced.machine.currency == machine.currency && sourced.machine.rents_nodes == machine.rents_nodes;
   if (!is_own) return std::nullopt;
   const auto is_price = [](const SourcedNumber& number) { return number.key == "price"; };
-  const auto number = std::ranges::find_if(sheet.numbers, is_price);
-  return number == sheet.numbers.end() ? std::nullopt : std::optional(number->source);
+  const auto number = std::ranges::find_if(sourced.numbers, is_price);
+  return number == sourced.numbers.end() ? std::nullopt : std::optional(number->source);
 }
 
 std::string evaluation_text(const Estimate& estimate, const Study& study, const Training& training) {
