@@ -20,7 +20,7 @@ inline constexpr Plausible<Seconds> plausible_time{"a time", Seconds(1e-18), Sec
 inline constexpr Plausible<Bandwidth> plausible_bandwidth{"a bandwidth", Bandwidth(1), Bandwidth(1e18)};
 inline constexpr Plausible<FlopRate> plausible_flop_rate{"a compute rate", FlopRate(1), FlopRate(1e21)};
 // Ranges for machines.
-inline constexpr Plausible<Bytes> plausible_memory{"the memory of a device", Bytes(1e3), Bytes(1e18)};
+inline constexpr Plausible<Bytes> plausible_memory{"the memory of a device", Bytes(1e3), Bytes(1e14)};
 inline constexpr Plausible<Bandwidth> plausible_memory_bandwidth{"a memory bandwidth", Bandwidth(1e6), Bandwidth(1e18)};
 inline constexpr Plausible<FlopRate> plausible_peak{"the peak of a device", FlopRate(1e6), FlopRate(1e21)};
 inline constexpr Plausible<Seconds> plausible_latency{"a latency", Seconds(1e-12), Seconds(1e3)};

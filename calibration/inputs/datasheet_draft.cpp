@@ -29,10 +29,10 @@ double highest_peak(const Device& device) {
 
 class SheetDrafter {
  public:
-  explicit SheetDrafter(const DeviceSheet& sheet) : sheet_(sheet) {}
+  explicit SheetDrafter(const Datasheet& sheet) : sheet_(sheet) {}
 
   MachineDraft draft() {
-    if (!sheet_.gpu.empty()) like_ = load_machine_sheet(sheet_.gpu, KernelTables::left_out);
+    if (!sheet_.gpu.empty()) like_ = load_sourced_machine(sheet_.gpu, KernelTables::left_out);
     if (!like_) require_sheet();
     const std::string device = like_ ? std::string() : device_section();
     const std::string levels = levels_section();
@@ -122,7 +122,7 @@ class SheetDrafter {
     std::string best;
     double least = std::numeric_limits<double>::infinity();
     for (const std::string& name : machine_names()) {
-      const Machine machine = load_machine_sheet(name, KernelTables::left_out).machine;
+      const Machine machine = load_sourced_machine(name, KernelTables::left_out).machine;
       const Device& device = machine.device;
       const auto apart = [](double a, double b) { return a > 0 && b > 0 ? std::abs(std::log(a / b)) : 0.0; };
       const double distance = apart(highest, highest_peak(device)) +
@@ -237,8 +237,8 @@ class SheetDrafter {
     return level_lines(*like_, name, sources_, changed);
   }
 
-  const DeviceSheet& sheet_;
-  std::optional<MachineSheet> like_{};
+  const Datasheet& sheet_;
+  std::optional<SourcedMachine> like_{};
   SourceKeys sources_{};
   std::vector<std::string> findings_{};
   bool has_fp32_ = false;
@@ -246,6 +246,6 @@ class SheetDrafter {
 
 }  // namespace
 
-MachineDraft draft_from_sheet(const DeviceSheet& sheet) { return SheetDrafter(sheet).draft(); }
+MachineDraft draft_from_datasheet(const Datasheet& sheet) { return SheetDrafter(sheet).draft(); }
 
 }  // namespace ddl

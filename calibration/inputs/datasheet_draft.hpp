@@ -13,7 +13,7 @@ namespace ddl {
 
 /// What a user knows of a machine: a GPU that a bundled machine has, or the numbers of its datasheet. Unset values have
 /// defaults.
-struct DeviceSheet {
+struct Datasheet {
   std::string name;                                   ///< name of the new machine
   std::string gpu;                                    ///< a bundled machine with the GPU; empty: the sheet describes the GPU
   std::vector<std::pair<Precision, FlopRate>> peaks;  ///< peak rates without sparsity
@@ -27,6 +27,6 @@ struct DeviceSheet {
 
 /// Returns a commented machine file. Its findings list each default. Throws Error that names the missing options if neither
 /// a bundled GPU nor a complete sheet is given.
-[[nodiscard]] MachineDraft draft_from_sheet(const DeviceSheet& sheet);
+[[nodiscard]] MachineDraft draft_from_datasheet(const Datasheet& sheet);
 
 }  // namespace ddl

@@ -23,9 +23,9 @@ bool is_of_network(std::string_view key) {
 }
 
 template <class IsMeant>
-NumberBasis basis_of_numbers(const MachineSheet& sheet, const IsMeant& is_meant) {
+NumberBasis basis_of_numbers(const SourcedMachine& sourced, const IsMeant& is_meant) {
   bool measured = false, assumed = false;
-  for (const SourcedNumber& number : sheet.numbers) {
+  for (const SourcedNumber& number : sourced.numbers) {
     if (!is_meant(number.key)) continue;
     if (number.source.starts_with("measured:") || number.source.starts_with("fitted:")) {
       measured = true;
@@ -39,15 +39,15 @@ NumberBasis basis_of_numbers(const MachineSheet& sheet, const IsMeant& is_meant)
 
 }  // namespace
 
-MachineBasis basis_of(const MachineSheet& sheet, const std::optional<Coefficients>& coefficients) {
-  MachineBasis basis{basis_of_numbers(sheet, is_of_kernels), basis_of_numbers(sheet, is_of_network)};
-  if (sheet.has_kernels) basis.kernels = NumberBasis::published;
+MachineBasis basis_of(const SourcedMachine& sourced, const std::optional<Coefficients>& coefficients) {
+  MachineBasis basis{basis_of_numbers(sourced, is_of_kernels), basis_of_numbers(sourced, is_of_network)};
+  if (sourced.has_kernels) basis.kernels = NumberBasis::published;
   if (coefficients && !coefficients->models.empty()) basis.kernels = NumberBasis::measured;
   if (coefficients && !coefficients->exchanges.empty()) {
     const std::vector<MeasuredCurve>& curves = coefficients->exchanges.curves();
     const bool between =
         std::any_of(curves.begin(), curves.end(), [](const MeasuredCurve& curve) { return curve.nodes > 1; });
-    basis.network = between || sheet.machine.levels.size() < 2 ? NumberBasis::measured : NumberBasis::mixed;
+    basis.network = between || sourced.machine.levels.size() < 2 ? NumberBasis::measured : NumberBasis::mixed;
   }
   return basis;
 }

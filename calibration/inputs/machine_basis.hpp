@@ -27,6 +27,6 @@ struct MachineBasis {
 /// Returns the basis of kernel times and the basis of exchange times. The function reads the
 /// machine's coefficients and the citations of the machine's numbers. The citation of a measurement
 /// starts with "measured:" or "fitted:". The citation of an assumption contains "assumed".
-[[nodiscard]] MachineBasis basis_of(const MachineSheet& sheet, const std::optional<Coefficients>& coefficients);
+[[nodiscard]] MachineBasis basis_of(const SourcedMachine& sourced, const std::optional<Coefficients>& coefficients);
 
 }  // namespace ddl

@@ -135,7 +135,7 @@ class Drafter {
     std::string best;
     int best_rank = 0;
     for (const std::string& name : machine_names()) {
-      const MachineSheet sheet = load_machine_sheet(name, KernelTables::left_out);
+      const SourcedMachine sheet = load_sourced_machine(name, KernelTables::left_out);
       if (match_of(sheet.machine.device) != match) continue;
       const bool has_as_many = sheet.machine.devices_per_node() == request_.host.gpus->count;
       const int rank = 1 + (sheet.kind != MachineKind::cloud ? 2 : 0) + (has_as_many ? 1 : 0);
@@ -367,7 +367,7 @@ class Drafter {
   }
 
   const DraftRequest& request_;
-  const MachineSheet& like_;
+  const SourcedMachine& like_;
   SourceKeys sources_;
   std::vector<std::string> findings_;
   // The known numbers of this machine. Their sources get keys later.

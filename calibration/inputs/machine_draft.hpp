@@ -13,7 +13,7 @@ namespace ddl {
 struct DraftRequest {
   std::string name;
   std::string extends;  ///< the machine to extend, by the name for the key `extends`
-  MachineSheet like;    ///< the machine to extend, with its numbers
+  SourcedMachine like;  ///< the machine to extend, with its numbers
   std::optional<int> nodes{};
   HostFacts host{};
 };

@@ -19,6 +19,7 @@
 #include "calibration/files/citations.hpp"
 #include "calibration/files/file_names.hpp"
 #include "calibration/files/launch_overhead.hpp"
+#include "calibration/inputs/currency.hpp"
 #include "calibration/inputs/device_file.hpp"
 #include "calibration/inputs/fabric_file.hpp"
 #include "calibration/inputs/machine_chain.hpp"
@@ -70,30 +71,28 @@ std::optional<Price> parse_price(std::string_view text) {
   std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
   unit.remove_prefix(std::min(unit.find_first_not_of(' '), unit.size()));
   const std::string_view currency = unit.substr(0, 3);
-  const bool is_code =
-      currency.size() == 3 && std::all_of(currency.begin(), currency.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
   const bool of_node = unit.ends_with("/node-h");
-  if (!is_code || unit.substr(3) != (of_node ? "/node-h" : "/h")) return std::nullopt;
+  if (!is_currency(currency) || unit.substr(3) != (of_node ? "/node-h" : "/h")) return std::nullopt;
   return Price{amount, std::string(currency), of_node};
 }
 
-/// Converts the nodes of a machine file into a MachineSheet. Each number that is read is added to the list of numbers.
-class SheetReader {
+/// Converts the nodes of a machine file into a SourcedMachine. Each number that is read is added to the list of numbers.
+class MachineReader {
  public:
-  explicit SheetReader(MachineChain files, KernelTables kernels = KernelTables::read)
+  explicit MachineReader(MachineChain files, KernelTables kernels = KernelTables::read)
       : files_(std::move(files)), kernels_(kernels) {}
 
-  MachineSheet read() {
-    Machine& machine = sheet_.machine;
+  SourcedMachine read() {
+    Machine& machine = sourced_.machine;
     machine.name = files_.nearest().at("machine").name();
     if (const auto kind = files_.nearest().find("kind")) {
-      sheet_.kind = parse_enum<MachineKind>(kind->text());
-      if (!sheet_.kind)
+      sourced_.kind = parse_enum<MachineKind>(kind->text());
+      if (!sourced_.kind)
         kind->fail(fmt::format("unknown kind of machine {}", quote(kind->text())),
                    fmt::format("known: {}", fmt::join(enum_names<MachineKind>, ", ")));
     }
     if (const auto aliases = files_.nearest().find("aliases")) {
-      for (const YamlNode& alias : aliases->items()) sheet_.aliases.push_back(alias.name());
+      for (const YamlNode& alias : aliases->items()) sourced_.aliases.push_back(alias.name());
     }
     check_own_coefficients(files_.nearest());
     machine.description = files_.whole("description").node.text();
@@ -105,14 +104,14 @@ class SheetReader {
     if (const auto failures = files_.find_merged("failures")) read_failures(*failures);
     if (const auto price = own_price()) read_price(*price);
     if (const auto software = files_.find_whole("software")) read_software(*software);
-    return std::move(sheet_);
+    return std::move(sourced_);
   }
 
  private:
   /// Reads `{value, source}`. Returns the value, and adds it under `key` to the list of numbers.
   YamlNode number(const SourcedPart& entry, std::string key) {
     SourcedNode sourced = entry.citations->read(entry.node);
-    sheet_.numbers.push_back({std::move(key), sourced.value.text(), std::move(sourced.source), std::move(sourced.key)});
+    sourced_.numbers.push_back({std::move(key), sourced.value.text(), std::move(sourced.source), std::move(sourced.key)});
     return sourced.value;
   }
   YamlNode number(const MachineSection& parent, std::string_view name, std::string_view prefix) {
@@ -137,7 +136,7 @@ class SheetReader {
                     "power", "peak", "memory", "memory_bandwidth", "tile", "attainable_peak", "sustained_peak",
                     "sustained_peaks", "attainable_bandwidth", "launch_overhead", "host_speed", "kernels"},
                    std::array{former_launch_overhead});
-    Device& device = sheet_.machine.device;
+    Device& device = sourced_.machine.device;
     device.name = node.at("name").node.name();
     if (const auto found = node.find("kind")) {
       const YamlNode& kind = found->node;
@@ -190,10 +189,10 @@ class SheetReader {
   /// Reads the kernels of the device file `named`; if no file is named, reads the bundled file of this device. Kernels of
   /// other devices are read in addition.
   void read_kernels(const YamlNode* named) {
-    Device& device = sheet_.machine.device;
+    Device& device = sourced_.machine.device;
     if (named != nullptr) device.kernels_file = named->text();
     if (device.kernels_file == "none") return;
-    sheet_.has_kernels = named != nullptr || has_bundled_kernels(device);
+    sourced_.has_kernels = named != nullptr || has_bundled_kernels(device);
     if (kernels_ == KernelTables::left_out) return;
     if (named != nullptr) {
       const std::filesystem::path path = std::filesystem::path(named->origin()).parent_path() / named->text();
@@ -207,7 +206,7 @@ class SheetReader {
 
   void read_peaks(const SourcedPart& part) {
     read_precisions(part, "device.peak.", [&](Precision precision, const YamlNode& value) {
-      sheet_.machine.device.peak[precision] = value.flop_rate(plausible_peak);
+      sourced_.machine.device.peak[precision] = value.flop_rate(plausible_peak);
     });
   }
 
@@ -237,7 +236,7 @@ class SheetReader {
       const LinkLevel level = read_level({item, part.citations});
       if (devices > most_devices / level.units) item.fail(fmt::format("more than {} devices", most_devices));
       devices *= level.units;
-      sheet_.machine.levels.push_back(level);
+      sourced_.machine.levels.push_back(level);
     }
   }
 
@@ -245,7 +244,7 @@ class SheetReader {
     const YamlNode& node = part.node;
     const MachineSection section({part});
     node.only_keys({"name", "units", "fabric", "latency", "bandwidth", "attainable", "rails", "peers", "oversubscription"});
-    const std::vector<LinkLevel>& inner = sheet_.machine.levels;
+    const std::vector<LinkLevel>& inner = sourced_.machine.levels;
     LinkLevel level;
     level.name = node.at("name").name();
     if (std::any_of(inner.begin(), inner.end(), [&](const LinkLevel& other) { return other.name == level.name; })) {
@@ -266,7 +265,7 @@ class SheetReader {
     }
     if (fabric && !node.find("latency")) {
       level.latency = fabric->step;
-      sheet_.numbers.push_back(
+      sourced_.numbers.push_back(
           {prefix + ".latency", fmt::format("{:g} us", fabric->step.value() * 1e6),
            fmt::format("fitted: {}, from {} published clusters", fabric->constants.fabric, fabric->constants.clusters), ""});
     } else {
@@ -298,7 +297,7 @@ class SheetReader {
     }
     // The links of the two innermost levels are of different kinds, so the number of rails of a node does not follow from
     // the rails of a device.
-    const std::vector<LinkLevel>& inner = sheet_.machine.levels;
+    const std::vector<LinkLevel>& inner = sourced_.machine.levels;
     if (inner.size() < 2) {
       node.fail("the key 'rails' is missing", "'oversubscription' can only describe levels outside the second one");
     }
@@ -307,9 +306,9 @@ class SheetReader {
     const LinkLevel& below = inner.back();
     const double ratio = number({*oversubscription, part.citations}, prefix + ".oversubscription").number(1, largest_ratio);
     const double derived = below.units * below.rails * (below.bandwidth / level.bandwidth) / ratio;
-    sheet_.numbers.push_back({prefix + ".rails", fmt::format("{:.4g}", derived),
-                              fmt::format("derived: {} times the {:.4g} rails of a {}, over-subscribed {:g} times",
-                                          below.units, below.rails, inner[inner.size() - 2].name, ratio)});
+    sourced_.numbers.push_back({prefix + ".rails", fmt::format("{:.4g}", derived),
+                                fmt::format("derived: {} times the {:.4g} rails of a {}, over-subscribed {:g} times",
+                                            below.units, below.rails, inner[inner.size() - 2].name, ratio)});
     return derived;
   }
 
@@ -332,7 +331,7 @@ class SheetReader {
       for (const auto& [name, value] : kinds) known.push_back(name);
       kind.fail(fmt::format("unknown topology {}", quote(text)), fmt::format("known: {}", fmt::join(known, ", ")));
     }
-    Machine& machine = sheet_.machine;
+    Machine& machine = sourced_.machine;
     NetworkShape& shape = machine.shape;
     shape.kind = found->second;
     const auto count = [&](std::string_view key, int most) {
@@ -405,7 +404,7 @@ class SheetReader {
       if (product != nodes)
         extents.fail(fmt::format("{} nodes, but the level has {}", written, nodes),
                      "the product of the sides must be the number of nodes");
-      sheet_.numbers.push_back({"topology.extents", written, sourced.source, sourced.key});
+      sourced_.numbers.push_back({"topology.extents", written, sourced.source, sourced.key});
       shape.link_bandwidth = links("link_bandwidth");
     } else if (shape.kind == Kind::distributed_loop || shape.kind == Kind::optical_circuits) {
       // Each node of a loop has a link to the next node anyway. Circuits link only nodes at the given distances.
@@ -423,7 +422,7 @@ class SheetReader {
         written += fmt::format("{}{}", written.empty() ? "" : ", ", on);
       }
       if (written.empty() && !is_loop) shortcuts.fail("no circuits", "write [1]: circuits to both neighbors");
-      sheet_.numbers.push_back({fmt::format("topology.{}", key), written, sourced.source, sourced.key});
+      sourced_.numbers.push_back({fmt::format("topology.{}", key), written, sourced.source, sourced.key});
       shape.link_bandwidth = links("link_bandwidth");
       if (!is_loop) shape.global_bandwidth = links("packet_bandwidth");
     }
@@ -496,12 +495,12 @@ class SheetReader {
     if (own && own->is_map() && own->find("cores_per_device"))
       host.cores_per_device = number(node, "cores_per_device", "host").number(0.01, most_cores);
     if (const auto value = optional_number(node, "power", "host")) host.power = value->number(1, most_watts);
-    sheet_.machine.host = host;
+    sourced_.machine.host = host;
   }
 
   void read_storage(const MachineSection& node) {
     node.only_keys({"shared_per_node", "shared_total", "shared_files", "local_bandwidth", "local_capacity", "host_memory"});
-    Storage& storage = sheet_.machine.storage;
+    Storage& storage = sourced_.machine.storage;
     if (const auto value = optional_number(node, "shared_per_node", "storage")) storage.shared_per_node = value->bandwidth();
     if (const auto value = optional_number(node, "shared_total", "storage")) storage.shared_total = value->bandwidth();
     if (const auto value = optional_number(node, "shared_files", "storage"))
@@ -513,7 +512,7 @@ class SheetReader {
 
   void read_failures(const MachineSection& node) {
     node.only_keys({"interval", "of", "restart"});
-    Failures& failures = sheet_.machine.failures;
+    Failures& failures = sourced_.machine.failures;
     constexpr double longest = 1e12;
     failures.interval =
         number(node, "interval", "failures").seconds(false, {"a time between failures", 1.0_s, Seconds(longest)});
@@ -545,7 +544,7 @@ class SheetReader {
     if (!price)
       value.fail(fmt::format("{} is not a price per device and hour", quote(value.text())),
                  "write the price as '2.5 USD/h', or for a node as '20 USD/node-h'");
-    Machine& machine = sheet_.machine;
+    Machine& machine = sourced_.machine;
     machine.price_per_gpu_hour = price->of_node ? price->per_hour / machine.devices_per_node() : price->per_hour;
     machine.rents_nodes = price->of_node;
     machine.currency = price->currency;
@@ -553,55 +552,55 @@ class SheetReader {
 
   void read_software(const SourcedPart& entry) {
     const YamlNode value = number(entry, "software");
-    sheet_.machine.software = value.name();
+    sourced_.machine.software = value.name();
     const std::vector<std::string> known = software_names();
-    if (std::find(known.begin(), known.end(), sheet_.machine.software) != known.end()) return;
-    const std::string hint = suggest(sheet_.machine.software, known);
-    value.fail(fmt::format("unknown software {}", quote(sheet_.machine.software)),
+    if (std::find(known.begin(), known.end(), sourced_.machine.software) != known.end()) return;
+    const std::string hint = suggest(sourced_.machine.software, known);
+    value.fail(fmt::format("unknown software {}", quote(sourced_.machine.software)),
                hint.empty() ? "'ddl-oracle software list' lists the names" : hint);
   }
 
   MachineChain files_;
   KernelTables kernels_;
-  MachineSheet sheet_;
+  SourcedMachine sourced_;
 };
 
-MachineSheet read_sheet(const YamlNode& root, std::string_view bundled = {}, KernelTables kernels = KernelTables::read) {
+SourcedMachine read_sheet(const YamlNode& root, std::string_view bundled = {}, KernelTables kernels = KernelTables::read) {
   const MachineChain files(root, bundled);
-  MachineSheet sheet;
+  SourcedMachine sourced;
   // The files that a bundled file extends are bundled machines, too, and tests check each of them.
   if (!bundled.empty()) {
-    sheet = SheetReader(files, kernels).read();
-    if (files.size() > 1) sheet.extends = files.without(1).nearest().at("machine").text();
-    return sheet;
+    sourced = MachineReader(files, kernels).read();
+    if (files.size() > 1) sourced.extends = files.without(1).nearest().at("machine").text();
+    return sourced;
   }
   // Each file, joined with the files that it extends, must be a complete machine, so replaced values are checked, too.
   for (std::size_t nearer = files.size(); nearer-- > 0;) {
-    std::string extended = std::move(sheet.machine.name);
-    sheet = SheetReader(files.without(nearer), nearer == 0 ? kernels : KernelTables::left_out).read();
-    sheet.extends = std::move(extended);
+    std::string extended = std::move(sourced.machine.name);
+    sourced = MachineReader(files.without(nearer), nearer == 0 ? kernels : KernelTables::left_out).read();
+    sourced.extends = std::move(extended);
   }
-  return sheet;
+  return sourced;
 }
 
 }  // namespace
 
 std::vector<std::string> machine_names() { return names_of(machine_files()); }
 
-MachineSheet load_machine_sheet(const std::string& name_or_path, KernelTables kernels) {
+SourcedMachine load_sourced_machine(const std::string& name_or_path, KernelTables kernels) {
   if (is_path(name_or_path)) return read_sheet(YamlNode::load(name_or_path), {}, kernels);
   const EmbeddedFile& file = bundled_machine(name_or_path);
   return read_sheet(bundled_yaml(file), file.name, kernels);
 }
 
-Machine load_machine(const std::string& name_or_path) { return load_machine_sheet(name_or_path).machine; }
+Machine load_machine(const std::string& name_or_path) { return load_sourced_machine(name_or_path).machine; }
 
-MachineSheet parse_machine_sheet(std::string text, std::string origin) {
+SourcedMachine parse_sourced_machine(std::string text, std::string origin) {
   return read_sheet(YamlNode::parse(std::move(text), std::move(origin)));
 }
 
 Machine parse_machine(std::string text, std::string origin) {
-  return parse_machine_sheet(std::move(text), std::move(origin)).machine;
+  return parse_sourced_machine(std::move(text), std::move(origin)).machine;
 }
 
 }  // namespace ddl

@@ -26,7 +26,7 @@ inline constexpr EnumNames<MachineKind> enum_names<MachineKind>{"cloud", "cluste
 enum class KernelTables { read, left_out };
 
 /// A machine, and the source of each of its numbers.
-struct MachineSheet {
+struct SourcedMachine {
   Machine machine;
   std::vector<SourcedNumber> numbers;  ///< in the order of the file
   std::string extends{};               ///< name of the machine that the file extends, if any
@@ -40,12 +40,13 @@ struct MachineSheet {
 /// Loads a bundled machine by name (`DGX A100` is `dgx-a100`), or the user's own file if the name has a '/' or ends in
 /// `.yaml` or `.yml`. Throws Error with "did you mean" for an unknown name.
 [[nodiscard]] Machine load_machine(const std::string& name_or_path);
-[[nodiscard]] MachineSheet load_machine_sheet(const std::string& name_or_path, KernelTables kernels = KernelTables::read);
+[[nodiscard]] SourcedMachine load_sourced_machine(const std::string& name_or_path,
+                                                  KernelTables kernels = KernelTables::read);
 
 /// Reads a machine file (docs/machines.md). `origin` is printed in errors. The reader is strict:
 /// every number must have a unit and a source. The source must be listed in the file, or in a file
 /// that it extends. A path in `extends:` is relative to the folder of `origin`.
 [[nodiscard]] Machine parse_machine(std::string text, std::string origin);
-[[nodiscard]] MachineSheet parse_machine_sheet(std::string text, std::string origin);
+[[nodiscard]] SourcedMachine parse_sourced_machine(std::string text, std::string origin);
 
 }  // namespace ddl

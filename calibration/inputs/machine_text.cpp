@@ -47,22 +47,23 @@ constexpr std::array<std::string_view, 8> level_keys{"units",      "fabric", "la
 
 /// Returns one line for each number with a key that starts with `prefix`. The line has the key
 /// without `prefix`. Empty if there is no such number.
-std::string lines_below(const MachineSheet& sheet, std::string_view prefix, std::string_view indent, SourceKeys& sources) {
+std::string lines_below(const SourcedMachine& sourced, std::string_view prefix, std::string_view indent,
+                        SourceKeys& sources) {
   std::string lines;
-  for (const SourcedNumber& number : sheet.numbers) {
+  for (const SourcedNumber& number : sourced.numbers) {
     if (!number.key.starts_with(prefix)) continue;
     const std::string_view key = std::string_view(number.key).substr(prefix.size());
     std::string pair = sources.pair(number);
-    if (number.key == "topology.extents") pair = list_pair(sheet.machine.shape.extents, number, sources);
+    if (number.key == "topology.extents") pair = list_pair(sourced.machine.shape.extents, number, sources);
     if (number.key == "topology.shortcuts" || number.key == "topology.circuits")
-      pair = list_pair(sheet.machine.shape.shortcuts, number, sources);
+      pair = list_pair(sourced.machine.shape.shortcuts, number, sources);
     lines += fmt::format("{}{}: {}\n", indent, key, pair);
   }
   return lines;
 }
 
-std::string device_lines(const MachineSheet& sheet, SourceKeys& sources) {
-  const Device& device = sheet.machine.device;
+std::string device_lines(const SourcedMachine& sourced, SourceKeys& sources) {
+  const Device& device = sourced.machine.device;
   std::string lines = fmt::format("  name: {}\n", yaml_scalar(device.name));
   if (device.is_processor) lines += "  kind: processor\n";
   if (device.is_tpu) lines += "  kind: tpu\n";
@@ -74,20 +75,20 @@ std::string device_lines(const MachineSheet& sheet, SourceKeys& sources) {
     lines += fmt::format("  profile_names: [{}]\n", fmt::join(names, ", "));
   }
   if (device.devices_per_card > 1) lines += fmt::format("  devices_per_card: {}\n", device.devices_per_card);
-  if (const SourcedNumber* const number = find_number(sheet, "device.compute_capability")) {
+  if (const SourcedNumber* const number = find_number(sourced, "device.compute_capability")) {
     lines += fmt::format("  compute_capability: {}\n", sources.pair(*number));
   }
-  if (const SourcedNumber* const number = find_number(sheet, "device.multiprocessors")) {
+  if (const SourcedNumber* const number = find_number(sourced, "device.multiprocessors")) {
     lines += fmt::format("  multiprocessors: {}\n", sources.pair(*number));
   }
-  if (const SourcedNumber* const number = find_number(sheet, "device.power")) {
+  if (const SourcedNumber* const number = find_number(sourced, "device.power")) {
     lines += fmt::format("  power: {}\n", sources.pair(*number));
   }
-  lines += "  peak:\n" + lines_below(sheet, "device.peak.", "    ", sources);
-  const std::string sustained = lines_below(sheet, "device.sustained_peaks.", "    ", sources);
+  lines += "  peak:\n" + lines_below(sourced, "device.peak.", "    ", sources);
+  const std::string sustained = lines_below(sourced, "device.sustained_peaks.", "    ", sources);
   if (!sustained.empty()) lines += "  sustained_peaks:\n" + sustained;
   for (const std::string_view key : device_keys) {
-    if (const SourcedNumber* const number = find_number(sheet, fmt::format("device.{}", key))) {
+    if (const SourcedNumber* const number = find_number(sourced, fmt::format("device.{}", key))) {
       lines += fmt::format("  {}: {}\n", key, sources.pair(*number));
     }
   }
@@ -149,20 +150,20 @@ std::string SourceKeys::lines() const {
   return lines;
 }
 
-const SourcedNumber* find_number(const MachineSheet& sheet, std::string_view key) {
-  const auto found =
-      std::find_if(sheet.numbers.begin(), sheet.numbers.end(), [&](const SourcedNumber& each) { return each.key == key; });
-  return found == sheet.numbers.end() ? nullptr : &*found;
+const SourcedNumber* find_number(const SourcedMachine& sourced, std::string_view key) {
+  const auto found = std::find_if(sourced.numbers.begin(), sourced.numbers.end(),
+                                  [&](const SourcedNumber& each) { return each.key == key; });
+  return found == sourced.numbers.end() ? nullptr : &*found;
 }
 
-std::string level_lines(const MachineSheet& sheet, const std::string& level, SourceKeys& sources,
+std::string level_lines(const SourcedMachine& sourced, const std::string& level, SourceKeys& sources,
                         const std::vector<SourcedNumber>& replaced) {
   std::string lines = fmt::format("  - name: {}\n", yaml_scalar(level));
   for (const std::string_view key : level_keys) {
     const std::string full = fmt::format("levels.{}.{}", level, key);
     const auto other =
         std::find_if(replaced.begin(), replaced.end(), [&](const SourcedNumber& each) { return each.key == full; });
-    const SourcedNumber* const number = other != replaced.end() ? &*other : find_number(sheet, full);
+    const SourcedNumber* const number = other != replaced.end() ? &*other : find_number(sourced, full);
     // Rails that are derived from the over-subscription have no citation.
     if (number == nullptr || number->source_key.empty()) continue;
     lines += fmt::format("    {}: {}\n", key, sources.pair(*number));
@@ -170,17 +171,17 @@ std::string level_lines(const MachineSheet& sheet, const std::string& level, Sou
   return lines;
 }
 
-std::string machine_text(const MachineSheet& sheet) {
-  const Machine& machine = sheet.machine;
+std::string machine_text(const SourcedMachine& sourced) {
+  const Machine& machine = sourced.machine;
   SourceKeys sources;
-  std::string sections = "\ndevice:\n" + device_lines(sheet, sources) + "\nlevels:\n";
-  for (const LinkLevel& level : machine.levels) sections += level_lines(sheet, level.name, sources);
+  std::string sections = "\ndevice:\n" + device_lines(sourced, sources) + "\nlevels:\n";
+  for (const LinkLevel& level : machine.levels) sections += level_lines(sourced, level.name, sources);
   for (const std::string_view section : {"topology", "host", "storage", "failures"}) {
-    const std::string lines = lines_below(sheet, fmt::format("{}.", section), "  ", sources);
+    const std::string lines = lines_below(sourced, fmt::format("{}.", section), "  ", sources);
     if (!lines.empty()) sections += fmt::format("\n{}:\n{}", section, lines);
   }
   for (const std::string_view key : {"price", "software"}) {
-    if (const SourcedNumber* const value = find_number(sheet, key)) {
+    if (const SourcedNumber* const value = find_number(sourced, key)) {
       sections += fmt::format("\n{}: {}\n", key, sources.pair(*value));
     }
   }

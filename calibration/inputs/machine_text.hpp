@@ -27,15 +27,15 @@ class SourceKeys {
   std::vector<std::pair<std::string, std::string>> citations_;  ///< key and citation, in order of use
 };
 
-/// A number of the sheet by its key; nullptr if there is none.
-[[nodiscard]] const SourcedNumber* find_number(const MachineSheet& sheet, std::string_view key);
-/// The lines of a level of the sheet, below `levels:`. A number in `replaced` replaces the number of the sheet with the same
-/// key.
-[[nodiscard]] std::string level_lines(const MachineSheet& sheet, const std::string& level, SourceKeys& sources,
+/// A number of the machine by its key; nullptr if there is none.
+[[nodiscard]] const SourcedNumber* find_number(const SourcedMachine& sourced, std::string_view key);
+/// The lines of a level of the machine, below `levels:`. A number in `replaced` replaces the number of the machine with the
+/// same key.
+[[nodiscard]] std::string level_lines(const SourcedMachine& sourced, const std::string& level, SourceKeys& sources,
                                       const std::vector<SourcedNumber>& replaced = {});
 
-/// Prints a machine file that parses to the machine of the sheet, with equal numbers and citations. The file extends no
+/// Prints a machine file that parses to the same machine, with equal numbers and citations. The file extends no
 /// machine.
-[[nodiscard]] std::string machine_text(const MachineSheet& sheet);
+[[nodiscard]] std::string machine_text(const SourcedMachine& sourced);
 
 }  // namespace ddl

@@ -65,7 +65,7 @@ SoftwareFile base_of(const YamlNode& node, int depth) {
 
 SoftwareFile read_file_at(const YamlNode& root, int depth) {
   check_format(root);
-  std::vector<std::string_view> keys{"format", "software", "description", "extends", "sources"};
+  std::vector<std::string_view> keys{"format", "software", "framework", "description", "extends", "sources"};
   for (const std::string_view key : setting_keys([](const SettingRow& row) { return row.by_software; })) keys.push_back(key);
   for (const PlanChoiceRow& row : plan_choices()) {
     if (!row.software_key.empty()) keys.push_back(row.software_key);
@@ -76,6 +76,8 @@ SoftwareFile read_file_at(const YamlNode& root, int depth) {
   SoftwareFile software = extends ? base_of(*extends, depth) : SoftwareFile{};
   software.name = root.at("software").name();
   if (software.name == no_software) root.at("software").fail("'none' means no software", "use another name");
+  const auto framework = root.find("framework");
+  software.framework = framework ? framework->name() : std::string();
   software.description = root.at("description").text();
   const auto sources = root.find("sources");
   const Citations citations = sources ? Citations(*sources) : Citations();

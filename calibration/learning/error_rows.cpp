@@ -119,7 +119,8 @@ std::vector<std::string> foreign_makers(std::span<const ErrorRow> rows) {
   std::set<std::string> makers;
   const auto add = [&](const std::string& device) { makers.insert(device.substr(0, device.find(' '))); };
   for (const ErrorRow& row : rows) add(row.device);
-  for (const std::string& name : machine_names()) add(load_machine_sheet(name, KernelTables::left_out).machine.device.name);
+  for (const std::string& name : machine_names())
+    add(load_sourced_machine(name, KernelTables::left_out).machine.device.name);
   makers.erase("NVIDIA");
   makers.erase("");
   return {makers.begin(), makers.end()};

@@ -33,7 +33,7 @@ std::string maker_in(const std::string& device) { return device.substr(0, device
 
 struct ListedMachine {
   std::string name;
-  MachineSheet sheet;
+  SourcedMachine sourced;
 };
 
 /// All bundled machines of a kind and a vendor. Throws Error for a vendor of no machine.
@@ -45,13 +45,13 @@ std::vector<ListedMachine> listed_machines(const ListRequest& asked) {
   std::vector<std::string> names;
   bool is_known = asked.maker.empty();
   for (const std::string& name : machine_names()) {
-    MachineSheet sheet = load_machine_sheet(name, KernelTables::left_out);
-    const std::string maker = maker_in(sheet.machine.device.name);
+    SourcedMachine sourced = load_sourced_machine(name, KernelTables::left_out);
+    const std::string maker = maker_in(sourced.machine.device.name);
     if (!contains(names, maker)) names.push_back(maker);
     const bool is_of_maker = asked.maker.empty() || lower_case(maker) == lower_case(asked.maker);
     is_known |= is_of_maker;
-    if (!is_of_maker || (kind && sheet.kind != kind)) continue;
-    machines.push_back({name, std::move(sheet)});
+    if (!is_of_maker || (kind && sourced.kind != kind)) continue;
+    machines.push_back({name, std::move(sourced)});
   }
   if (!is_known) {
     std::ranges::sort(names);
@@ -86,15 +86,15 @@ Report list_machines(const ListRequest& asked) {
             0);
   for (const MachineKind kind : enum_values<MachineKind>) {
     Table table = all;
-    for (const auto& [name, sheet] : machines) {
-      if (sheet.kind != kind) continue;
-      const Machine& machine = sheet.machine;
+    for (const auto& [name, sourced] : machines) {
+      if (sourced.kind != kind) continue;
+      const Machine& machine = sourced.machine;
       const std::optional<Coefficients> measured = bundled_coefficients(name);
-      const MachineBasis basis = basis_of(sheet, measured);
+      const MachineBasis basis = basis_of(sourced, measured);
       table.add({name, with_thousands(machine.devices()), std::to_string(machine.devices_per_node()), machine.device.name,
                  humanize(machine.device.memory), std::string(to_string(basis.kernels)),
                  std::string(to_string(basis.network)), measured ? measured->name : "-",
-                 fmt::format("{}", fmt::join(sheet.aliases, ", "))});
+                 fmt::format("{}", fmt::join(sourced.aliases, ", "))});
       rows.push_back({{"name", name},
                       {"kind", to_string(kind)},
                       {"maker", maker_in(machine.device.name)},
@@ -105,7 +105,7 @@ Report list_machines(const ListRequest& asked) {
                       {"kernels", to_string(basis.kernels)},
                       {"network", to_string(basis.network)},
                       {"coefficients", measured ? Json(measured->name) : Json(nullptr)},
-                      {"aliases", fmt::format("{}", fmt::join(sheet.aliases, " "))}});
+                      {"aliases", fmt::format("{}", fmt::join(sourced.aliases, " "))}});
     }
     if (table.empty()) continue;
     report.document.section(heading_of(kind, table.rows.size()));
@@ -131,37 +131,37 @@ void add_machines_list(const Command& command, Request& request) {
   request.on_choice(lists, [asked] { return list_machines(*asked).then({"ddl-oracle", "machines", "show", "dgx-h100"}); });
 }
 
-Json sheet_json(const MachineSheet& sheet) {
+Json numbers_json(const SourcedMachine& sourced) {
   Json json;
   json["schema"] = 1;
-  json["name"] = sheet.machine.name;
-  json["description"] = sheet.machine.description;
-  if (!sheet.extends.empty()) json["extends"] = sheet.extends;
-  json["devices"] = sheet.machine.devices();
-  json["devices_per_node"] = sheet.machine.devices_per_node();
-  json["numbers"] = json_list(sheet.numbers, [](const SourcedNumber& number) -> Json {
+  json["name"] = sourced.machine.name;
+  json["description"] = sourced.machine.description;
+  if (!sourced.extends.empty()) json["extends"] = sourced.extends;
+  json["devices"] = sourced.machine.devices();
+  json["devices_per_node"] = sourced.machine.devices_per_node();
+  json["numbers"] = json_list(sourced.numbers, [](const SourcedNumber& number) -> Json {
     return {{"key", number.key}, {"value", number.value}, {"source", number.source}};
   });
   return json;
 }
 
 Report show_machine(const std::string& name) {
-  const auto sheet = std::make_shared<MachineSheet>(load_machine_sheet(name));
-  const std::string& description = sheet->machine.description;
+  const auto sourced = std::make_shared<SourcedMachine>(load_sourced_machine(name));
+  const std::string& description = sourced->machine.description;
   Report report;
   Document& document = report.document;
-  Line headline{{{sheet->machine.name, true}}};
-  if (!description.empty()) headline = {{{sheet->machine.name, true}, {": "}, {description}}, 0, 2};
+  Line headline{{{sourced->machine.name, true}}};
+  if (!description.empty()) headline = {{{sourced->machine.name, true}, {": "}, {description}}, 0, 2};
   document.add(std::move(headline));
   document.line(
-      fmt::format("{}, {} per node", count_text(sheet->machine.devices(), "device"), sheet->machine.devices_per_node()));
-  if (!sheet->extends.empty()) document.line("extends " + sheet->extends);
+      fmt::format("{}, {} per node", count_text(sourced->machine.devices(), "device"), sourced->machine.devices_per_node()));
+  if (!sourced->extends.empty()) document.line("extends " + sourced->extends);
   Table table({essential(words("number")), essential(figures("value")), essential(prose("source"))});
-  for (const SourcedNumber& number : sheet->numbers) table.add({number.key, number.value, number.source});
+  for (const SourcedNumber& number : sourced->numbers) table.add({number.key, number.value, number.source});
   document.apart(std::move(table));
-  report.json = [sheet] { return sheet_json(*sheet); };
-  report.rows = [sheet] { return sheet_json(*sheet).at("numbers"); };
-  report.yaml = [sheet] { return machine_text(*sheet); };
+  report.json = [sourced] { return numbers_json(*sourced); };
+  report.rows = [sourced] { return numbers_json(*sourced).at("numbers"); };
+  report.yaml = [sourced] { return machine_text(*sourced); };
   return report;
 }
 

@@ -33,13 +33,13 @@ struct MachineNewRequest {
   std::string name, like, output, root = "/";
   std::optional<std::int64_t> nodes;
   std::vector<std::string> outputs;  ///< files with saved outputs of the machine's tools
-  DeviceSheet sheet;
+  Datasheet sheet;
   std::optional<std::int64_t> per_node;
   bool force = false, assume_gpus = false;
 };
 
 /// Returns the name of the base machine for the new file. If the name is a path, makes it relative to the new file's folder.
-std::string extends_text(const std::string& like, const MachineSheet& sheet, const std::string& output) {
+std::string extends_text(const std::string& like, const SourcedMachine& sheet, const std::string& output) {
   if (!is_path(like)) return sheet.machine.name;
   std::error_code problem;
   const fs::path folder = fs::absolute(output.empty() ? "here.yaml" : output, problem).parent_path();
@@ -93,13 +93,13 @@ void require_gpus(const DraftRequest& request, bool is_captured) {
 
 /// Whether options describe the machine, instead of the facts that this host reports.
 bool is_by_sheet(const MachineNewRequest& asked) {
-  const DeviceSheet& sheet = asked.sheet;
+  const Datasheet& sheet = asked.sheet;
   return !sheet.gpu.empty() || !sheet.peaks.empty() || sheet.memory || sheet.memory_bandwidth || sheet.links ||
          sheet.network || asked.per_node;
 }
 
 MachineDraft draft_by_sheet(const MachineNewRequest& asked) {
-  DeviceSheet sheet = asked.sheet;
+  Datasheet sheet = asked.sheet;
   if (!asked.like.empty())
     throw Error(
         "--like and the options of a datasheet exclude each other",
@@ -111,7 +111,7 @@ MachineDraft draft_by_sheet(const MachineNewRequest& asked) {
   sheet.name = asked.name;
   if (asked.nodes) sheet.nodes = static_cast<int>(*asked.nodes);
   if (asked.per_node) sheet.per_node = static_cast<int>(*asked.per_node);
-  return draft_from_sheet(sheet);
+  return draft_from_datasheet(sheet);
 }
 
 /// The facts in saved outputs of a machine's tools. Throws Error if there are none.
@@ -169,7 +169,7 @@ MachineDraft draft_by_host(const MachineNewRequest& asked, const std::string& ou
   if (asked.like.empty() && !request.host.gpus)
     throw Error("the outputs list no GPUs", "add the output of nvidia-smi, or name a similar machine: --like dgx-h100");
   const std::string like = asked.like.empty() ? machine_with(*request.host.gpus) : asked.like;
-  request.like = load_machine_sheet(like);
+  request.like = load_sourced_machine(like);
   request.extends = extends_text(like, request.like, output);
   if (asked.nodes) request.nodes = static_cast<int>(*asked.nodes);
   if (!asked.assume_gpus) {
@@ -197,7 +197,7 @@ Report new_machine(const MachineNewRequest& asked, const std::string& format) {
   }
   const auto draft = std::make_shared<MachineDraft>(by_sheet ? draft_by_sheet(asked) : draft_by_host(asked, output));
   // The file is written only if reading it back gives the same machine.
-  const MachineSheet sheet = parse_machine_sheet(draft->text, output.empty() ? "here.yaml" : output);
+  const SourcedMachine sheet = parse_sourced_machine(draft->text, output.empty() ? "here.yaml" : output);
   if (!output.empty()) write_output(output, draft->text);
   const std::string size =
       fmt::format("{}, {} per node", count_text(sheet.machine.devices(), "device"), sheet.machine.devices_per_node());
@@ -262,7 +262,7 @@ std::vector<std::pair<Precision, FlopRate>> parse_peaks(const std::string& text)
 }
 
 void add_sheet_options(const Command& command, MachineNewRequest& asked) {
-  DeviceSheet& sheet = asked.sheet;
+  Datasheet& sheet = asked.sheet;
   command
       .add_option("--gpu", sheet.gpu, "GPU of the machine: a bundled machine or its GPU, such as mi300x; instead of --like")
       .names_or_file(machine_names);

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <memory>
-#include <ranges>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,20 +29,17 @@ Json software_json(const SoftwareFile& software) {
   return json;
 }
 
-/// Whether `name` is a variant of `framework`, as tensorflow-xla is one of tensorflow.
-bool is_variant(std::string_view name, const std::string& framework) { return name.starts_with(framework + '-'); }
-
 Report list_software() {
   std::vector<SoftwareFile> all;
   for (const std::string& name : software_names()) all.push_back(load_software(name));
   Table table({words("software"), figures("launch overhead"), words("images"), words("mixed precision"), words("variants")},
               0);
   for (const SoftwareFile& each : all) {
-    const auto of_each = [&](const SoftwareFile& other) { return is_variant(other.name, each.name); };
-    const auto is_of = [&](const SoftwareFile& other) { return is_variant(each.name, other.name); };
-    if (std::ranges::any_of(all, is_of)) continue;
+    if (!each.framework.empty()) continue;
     std::vector<std::string> variants;
-    for (const SoftwareFile& other : all | std::views::filter(of_each)) variants.push_back(other.name);
+    for (const SoftwareFile& other : all) {
+      if (other.framework == each.name) variants.push_back(other.name);
+    }
     table.add({each.name, value_of(each, "launch_overhead"), value_of(each, "memory_format"),
                value_of(each, "mixed_precision"), fmt::format("{}", fmt::join(variants, " "))});
   }

@@ -9,7 +9,6 @@
 #include "cli/documents/goodput.hpp"
 #include "cli/documents/headline.hpp"
 #include "cli/documents/intervals.hpp"
-#include "cli/documents/known_prices.hpp"
 #include "cli/documents/throughput.hpp"
 #include "cli/options/plan_file.hpp"
 #include "cli/report/chart.hpp"

@@ -255,9 +255,9 @@ void add_plan_figures(Document& document, const Estimator& estimator, const Plan
   if (const std::string network = network_text(study.coefficients(), study.machine()); !network.empty())
     document.line("network: " + network, 2);
   if (tables.phases) add_phases(document, explanation, study);
-  const MachineSheet sheet = load_machine_sheet(study.spec().machine);
+  const SourcedMachine sourced = load_sourced_machine(study.spec().machine);
   Table numbers({words("value of the machine"), figures("value"), words("source")});
-  for (const SourcedNumber& number : sheet.numbers) numbers.add({number.key, number.value, number.source});
+  for (const SourcedNumber& number : sourced.numbers) numbers.add({number.key, number.value, number.source});
   document.add(std::move(numbers));
   document.folded_section("Inputs");
   document.add(inputs_table(study));

@@ -16,7 +16,6 @@
 #include "cli/documents/evidence.hpp"
 #include "cli/documents/goodput.hpp"
 #include "cli/documents/intervals.hpp"
-#include "cli/documents/known_prices.hpp"
 #include "cli/documents/throughput.hpp"
 #include "cli/options/layer_layouts.hpp"
 #include "cli/options/plan_file.hpp"
@@ -117,13 +116,13 @@ std::string cost_card(const Estimate& estimate, const Study& study, const Traini
 std::optional<std::string> price_citation(const Study& study) {
   const Machine& machine = study.machine();
   if (!machine.price_per_gpu_hour) return std::nullopt;
-  const MachineSheet sheet = load_machine_sheet(study.spec().machine);
-  const bool is_own = sheet.machine.price_per_gpu_hour == machine.price_per_gpu_hour &&
-                      sheet.machine.currency == machine.currency && sheet.machine.rents_nodes == machine.rents_nodes;
+  const SourcedMachine sourced = load_sourced_machine(study.spec().machine);
+  const bool is_own = sourced.machine.price_per_gpu_hour == machine.price_per_gpu_hour &&
+                      sourced.machine.currency == machine.currency && sourced.machine.rents_nodes == machine.rents_nodes;
   if (!is_own) return std::nullopt;
   const auto is_price = [](const SourcedNumber& number) { return number.key == "price"; };
-  const auto number = std::ranges::find_if(sheet.numbers, is_price);
-  return number == sheet.numbers.end() ? std::nullopt : std::optional(number->source);
+  const auto number = std::ranges::find_if(sourced.numbers, is_price);
+  return number == sourced.numbers.end() ? std::nullopt : std::optional(number->source);
 }
 
 std::string evaluation_text(const Estimate& estimate, const Study& study, const Training& training) {
@@ -228,6 +227,10 @@ std::string price_text(const Study& study) {
   if (!citation) return text + " (--price)";
   const std::string year = year_in(*citation);
   return text + (year.empty() ? "" : fmt::format(" (list price of {})", year));
+}
+
+std::string missing_price_text(const Machine& machine) {
+  return fmt::format("{} has no price: add --price 2.5USD/h", machine.name);
 }
 
 std::string memory_gauge(Bytes expected, Bytes at_most, Bytes device_memory) {

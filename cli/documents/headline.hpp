@@ -47,6 +47,8 @@ void add_sources(Document& document, const Study& study, std::int64_t gpus, cons
 /// Returns the price of a device with its source: `12.29 USD per GPU hour (list price of 2023)`, or `… (--price)` if it is
 /// not the price of the machine file. Empty if the machine has no price.
 [[nodiscard]] std::string price_text(const Study& study);
+/// Says that a machine has no price, and how to give one.
+[[nodiscard]] std::string missing_price_text(const Machine& machine);
 /// Returns the last year in the citation of a price, such as 2023; empty if it names none.
 [[nodiscard]] std::string year_in(std::string_view citation);
 /// Returns the year of the price in the machine file; empty without a price, with `--price`, or if its source names no year.

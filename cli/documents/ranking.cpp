@@ -297,6 +297,7 @@ class TableOfPlans {
     if (chance_) columns.push_back(essential(figures(fmt::format("step at {}", share_text(*chance_)))));
     bars_.column = columns.size();
     bars_.pieces.assign(spent_names.begin(), spent_names.end());
+    bars_.last = Tone::dark;  // waiting, as in charts; the bubble is gray
     columns.insert(columns.end(), {words("where time goes"), essential(figures("memory")), words("verdict")});
     if (!is_one_verdict_) columns.back() = essential(columns.back());
     if (has_shares_) columns.push_back(figures("MFU"));

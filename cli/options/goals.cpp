@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "calibration/inputs/currency.hpp"
 #include "cli/options/option_value.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
@@ -24,10 +25,7 @@ std::optional<Money> parse_money(std::string_view text, UnitProblem& problem) {
     while (unit.starts_with(' ')) unit.remove_prefix(1);
   };
   skip_blanks();
-  // A currency has three capital letters, as in ISO 4217. An M alone, or an M before a currency, means a million.
-  const auto is_currency = [](std::string_view word) {
-    return word.size() == 3 && std::ranges::all_of(word, [](char c) { return c >= 'A' && c <= 'Z'; });
-  };
+  // An M alone, or an M before a currency, means a million. MXN is a currency.
   if (!is_currency(unit) && (unit.starts_with('k') || unit.starts_with('K') || unit.starts_with('M'))) {
     money.amount *= unit.front() == 'M' ? 1e6 : 1e3;
     unit.remove_prefix(1);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "calibration/inputs/currency.hpp"
 #include "cli/options/option_value.hpp"
 #include "core/error.hpp"
 #include "core/find.hpp"
@@ -92,6 +93,8 @@ std::optional<std::vector<DevicePrice>> parse_prices(std::string_view text, Unit
       if (!price.currency.empty()) return refuse(fmt::format("{} has two currencies", quote(part)));
       price.currency = std::move(code);
     }
+    if (!price.currency.empty() && !is_currency(price.currency))
+      return refuse(fmt::format("{} is not the code of a currency", quote(price.currency)));
     if (!is_per_hour(trimmed(rest))) return refuse(fmt::format("{} is not a price per GPU and hour", quote(part)));
     // This form of the condition is false for NaN, so NaN is refused.
     const bool within = price.per_hour >= least_price && price.per_hour <= most_price;

@@ -32,12 +32,34 @@ constexpr const char* what_if_hint = "for example --what-if 'bandwidth(node)*2',
               fmt::format("known parts: {}", fmt::join(known, ", ")));
 }
 
-/// Multiplies the times of measured exchanges: the time of the smallest message by `latency`, and what larger messages take
-/// in addition by `per_byte`. `inside`: exchanges inside a node, not between nodes.
-void scale_exchanges(Coefficients& coefficients, bool inside, double latency, double per_byte) {
+/// The start-up time of an exchange, and the bandwidth of the narrowest of its links, for each node outside nodes.
+struct CrossedLinks {
+  Seconds latency{};
+  Bandwidth narrowest{};
+};
+
+/// Returns the links that an exchange between `nodes` nodes crosses: those inside a node, or all levels up to the one that
+/// joins the nodes.
+CrossedLinks crossed_links(const std::vector<LinkLevel>& levels, int nodes) {
+  CrossedLinks crossed{.latency = levels.front().latency, .narrowest = levels.front().bandwidth};
+  double joined = 1;  // nodes that the levels so far join
+  for (std::size_t i = 1; i < levels.size() && joined < nodes; ++i) {
+    const Bandwidth of_node = levels[i].bandwidth * (levels[i].rails / joined);
+    crossed.narrowest = i == 1 ? of_node : std::min(crossed.narrowest, of_node);
+    crossed.latency = levels[i].latency;
+    joined *= levels[i].units;
+  }
+  return crossed;
+}
+
+/// Multiplies the times of measured exchanges as the links that they cross change: the time of the smallest message by the
+/// start-up time, and what larger messages take in addition by the time per byte of the narrowest link.
+void scale_exchanges(Coefficients& coefficients, const std::vector<LinkLevel>& before, const std::vector<LinkLevel>& after) {
   std::vector<MeasuredCurve> curves = coefficients.exchanges.curves();
   for (MeasuredCurve& curve : curves) {
-    if ((curve.nodes == 1) != inside || curve.points.empty()) continue;
+    if (curve.points.empty()) continue;
+    const CrossedLinks was = crossed_links(before, curve.nodes), is = crossed_links(after, curve.nodes);
+    const double latency = was.latency > Seconds{} ? is.latency / was.latency : 1, per_byte = was.narrowest / is.narrowest;
     const Seconds start = curve.points.front().time;
     // Repeated measurements vary, so the time of a larger message may be below the time of the smallest one.
     for (MeasuredCurve::Point& point : curve.points)
@@ -105,29 +127,19 @@ void change_peak(StudyInputs& inputs, const SupposedChange& change) {
 void change_bandwidth(StudyInputs& inputs, const SupposedChange& change) {
   Machine& machine = inputs.machine;
   const std::size_t last = machine.levels.size() - 1;
-  bool changes_inside = false, changes_outside = false;
   const auto apply = [&](LinkLevel& level, std::size_t number) {
     level.bandwidth *= change.factor;
-    (number == 0 ? changes_inside : changes_outside) = true;
     if (number != last || machine.network == nullptr) return;
     machine.shape.link_bandwidth *= change.factor;
     machine.shape.global_bandwidth *= change.factor;
     machine.network = make_network(machine);
   };
   change_levels(inputs, change, apply, [&](HostPath& host) { host.bandwidth *= change.factor; });
-  if (changes_inside) scale_exchanges(inputs.coefficients, true, 1, 1 / change.factor);
-  if (changes_outside) scale_exchanges(inputs.coefficients, false, 1, 1 / change.factor);
 }
 
 void change_latency(StudyInputs& inputs, const SupposedChange& change) {
-  bool changes_inside = false, changes_outside = false;
-  const auto apply = [&](LinkLevel& level, std::size_t number) {
-    level.latency *= change.factor;
-    (number == 0 ? changes_inside : changes_outside) = true;
-  };
+  const auto apply = [&](LinkLevel& level, std::size_t) { level.latency *= change.factor; };
   change_levels(inputs, change, apply, [&](HostPath& host) { host.latency *= change.factor; });
-  if (changes_inside) scale_exchanges(inputs.coefficients, true, change.factor, 1);
-  if (changes_outside) scale_exchanges(inputs.coefficients, false, change.factor, 1);
 }
 
 /// Changes the measured totals of models as much as the predicted kernels of these models change.
@@ -264,9 +276,11 @@ void apply_what_if(const WhatIf& supposed, StudySpec& spec) {
 
 void apply_what_if(const WhatIf& supposed, StudyInputs& inputs) {
   const Device before = inputs.machine.device;
+  const std::vector<LinkLevel> levels = inputs.machine.levels;
   for (const SupposedChange& change : supposed.changes) {
     if (const SupposedQuantity* const quantity = quantity_named(change.quantity)) quantity->apply(inputs, change);
   }
+  if (!inputs.machine.levels.empty()) scale_exchanges(inputs.coefficients, levels, inputs.machine.levels);
   scale_totals(before, inputs.machine.device, inputs.coefficients);
 }
 

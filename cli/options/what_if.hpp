@@ -31,9 +31,9 @@ Option add_what_if_option(const Command& command, std::vector<std::string>& case
 
 /// Changes the settings of a study's specification.
 void apply_what_if(const WhatIf& supposed, StudySpec& spec);
-/// Changes the machine, and measured exchanges over a changed level of the network: bandwidth changes the part of a measured
-/// time above the time of the smallest message, and latency changes the time of the smallest message. Throws Error if the
-/// machine has no such level or precision.
+/// Changes the machine, and measured exchanges once for all changes: the bandwidth of the narrowest link that an exchange
+/// crosses changes the part of a measured time above the time of the smallest message, and latency changes the time of the
+/// smallest message. Throws Error if the machine has no such level or precision.
 void apply_what_if(const WhatIf& supposed, StudyInputs& inputs);
 
 }  // namespace ddl

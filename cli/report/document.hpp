@@ -64,6 +64,7 @@ struct Bars {
   std::size_t column = 0;
   std::vector<std::string> pieces{};          ///< names of the shares, in their order
   std::vector<std::vector<double>> shares{};  ///< shares of each row: not negative, with a sum of at most 1
+  Tone last = Tone::grey;                     ///< the color of the last piece
 };
 
 /// A table of text cells, which include their units. `legend` explains symbols in the cells;

@@ -24,6 +24,10 @@ const std::array<Trade, plan_choice_count>& trades() {
   return all;
 }
 
+constexpr EnumArray<Closeness, SearchBound> bounds_by_closeness{
+    SearchBound::size,  SearchBound::degrees, SearchBound::placement, SearchBound::exchanges,
+    SearchBound::split, SearchBound::stages,  SearchBound::layers};
+
 /// Returns the choices without sharding and offloading of parameters. These choices affect only what happens once per step.
 ChoiceValues with_whole_parameters(ChoiceValues values) {
   for (const PlanChoice choice :
@@ -105,7 +109,7 @@ void FamilySearch::try_mesh(const Mesh& mesh, std::int64_t count) {
   const Plan plan = plan_of(mesh);
   // If no plan of this mesh fits, and a plan that does not fit is already known, the mesh is skipped.
   const bool needs_example = options_.finds_nearest && !nearest_;
-  if (!needs_example && !options_.all && cannot_fit(plan)) return;
+  if (has(SearchBound::parameters) && !needs_example && !options_.all && cannot_fit(plan)) return;
   // If a tool starts none of this many plans of a strategy, it is assumed to start no plan of the strategy.
   constexpr std::int64_t most_unstartable = 2000;
   if (!best_ && unstartable_ > most_unstartable) return;
@@ -139,6 +143,7 @@ void FamilySearch::report(bool finished, SearchResult& result) const {
   result.considered += shapeless_ + counts_.considered;
   // The number of plans of a mesh that are pruned together is an estimate.
   result.pruned += std::min(counts_.pruned, counts_.considered - counts_.estimated);
+  result.timed += counts_.timed;
   result.estimated += counts_.estimated;
   result.feasible += counts_.feasible;
   result.ranked.insert(result.ranked.end(), ranked_.begin(), ranked_.end());
@@ -173,6 +178,10 @@ bool FamilySearch::beaten(Seconds bound, const Plan& plan) {
   if (!last || may_be_preferred_ || !is_behind(*last)) return false;
   pruned_by_leader_ = true;
   return true;
+}
+
+bool FamilySearch::beaten(Closeness closeness, const Plan& plan, const Plan& simplest) {
+  return has(bounds_by_closeness[closeness]) && beaten(commons_.time_bounds.least(closeness, plan), simplest);
 }
 
 Bytes FamilySearch::least_memory(Plan plan) const {
@@ -282,7 +291,7 @@ std::optional<Bytes> FamilySearch::hopeless_memory() const {
 
 bool FamilySearch::activations_are_hopeless(const Plan& plan) const {
   const std::optional<Bytes> limit = hopeless_memory();
-  if (!limit || estimator_.job().assumptions.memory_reuse) return false;
+  if (!has(SearchBound::activations) || !limit || estimator_.job().assumptions.memory_reuse) return false;
   // Activations in host memory take no memory of the device.
   if (space_.values_of(row_of(PlanChoice::offload_activations), plan).size() > 1) return false;
   return commons_.activation_bounds.least(plan) > *limit;
@@ -291,7 +300,7 @@ bool FamilySearch::activations_are_hopeless(const Plan& plan) const {
 bool FamilySearch::all_keep_too_much(Plan plan, const LikeChoices& choices) const {
   const std::optional<Bytes> limit = hopeless_memory();
   // If limits exclude values, the possible choices may lack the first value of a choice.
-  if (!limit || may_break_limits_) return false;
+  if (!has(SearchBound::kept) || !limit || may_break_limits_) return false;
   // The last choices save most memory.
   return std::all_of(choices.rbegin(), choices.rend(), [&](const ChoiceValues& values) {
     if (never_saves(values, choices.front())) return true;
@@ -306,12 +315,12 @@ bool FamilySearch::all_keep_too_much(Plan plan, const LikeChoices& choices) cons
 
 bool FamilySearch::sharding_is_beaten(const Plan& plan) {
   const std::optional<Bytes> limit = hopeless_memory();
-  return limit && beaten(commons_.sharding_bounds.least(plan, *limit), plan);
+  return has(SearchBound::sharding) && limit && beaten(commons_.sharding_bounds.least(plan, *limit), plan);
 }
 
 bool FamilySearch::savings_are_slow(const Plan& plan, const LikeChoices& choices) {
   const std::optional<Bytes> limit = hopeless_memory();
-  if (!limit || !may_be_beaten()) return false;
+  if (!has(SearchBound::savings) || !limit || !may_be_beaten()) return false;
   const auto are_slow = [&](const SavingChoices& saving) {
     return all_that_fit_are_slow(estimator_, commons_.time_bounds, space_, {plan, saving}, *limit,
                                  [&](Seconds time) { return beaten(time, simplest(plan)); });
@@ -578,7 +587,7 @@ bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
     });
   };
   const auto is_slow_step = [&](const ChoiceValues& values) {
-    if (!by_time || !has_rivals()) return false;
+    if (!has(SearchBound::whole_step) || !by_time || !has_rivals()) return false;
     const ChoiceValues step = with_whole_parameters(values);
     if (is_at_best_slower(slow_steps, step)) return true;
     if (std::find(quick_steps.begin(), quick_steps.end(), step) != quick_steps.end()) return false;
@@ -640,6 +649,7 @@ bool FamilySearch::try_choices(Plan plan, const LikeChoices& choices) {
     std::optional<Seconds> step_time;
     const auto is_too_slow = [&] {
       step_time = estimator_.step_time(plan);
+      ++counts_.timed;
       if (!by_time || !beaten(*step_time, plan)) return false;
       ++counts_.pruned;
       settled.push_back(values);

@@ -28,7 +28,7 @@ struct SearchCommons {
         options(its_options),
         space(its_options, its_estimator.job().facts, its_estimator.job().machine),
         time_bounds(its_estimator),
-        bounds(its_estimator, time_bounds, space),
+        bounds(its_estimator, time_bounds, space, its_options.left_out),
         activation_bounds(its_estimator),
         sharding_bounds(its_estimator, space),
         leaders(its_options),
@@ -92,9 +92,8 @@ class FamilySearch {
   /// question.
   [[nodiscard]] bool beaten(Seconds bound, const Plan& plan);
   /// Returns whether all plans with the bound of `plan` are beaten. `simplest`: the simplest of these plans.
-  [[nodiscard]] bool beaten(Closeness closeness, const Plan& plan, const Plan& simplest) {
-    return beaten(commons_.time_bounds.least(closeness, plan), simplest);
-  }
+  [[nodiscard]] bool beaten(Closeness closeness, const Plan& plan, const Plan& simplest);
+  [[nodiscard]] bool has(SearchBound bound) const { return !options_.left_out[bound]; }
   /// Returns whether any known plan could be better than another plan. Without a known plan, no bound has to be computed.
   [[nodiscard]] bool has_rivals() const;
   /// Returns whether plans are ranked by time and a known plan could be better.

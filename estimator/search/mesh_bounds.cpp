@@ -13,7 +13,8 @@ const MeshBounds::BareBounds& MeshBounds::by_micro_batches(Plan plan) {
   if (!known.empty()) return known;
   for (const std::int64_t micro_batches : space_.micro_batches(plan)) {
     plan.micro_batches = micro_batches;
-    known.emplace_back(bounds_.least(Closeness::size, plan).value(), micro_batches);
+    const Seconds least = left_out_[SearchBound::size] ? Seconds{} : bounds_.least(Closeness::size, plan);
+    known.emplace_back(least.value(), micro_batches);
     if (plan.mesh[Axis::pipeline] == 1) break;  // without a pipeline, a single micro-batch is fastest
   }
   std::sort(known.begin(), known.end());
@@ -38,7 +39,10 @@ Seconds MeshBounds::exchanges_of_sample(const Plan& plan) {
   return exchanges_[plan.mesh] = least;
 }
 
-Seconds MeshBounds::of(const Plan& plan) { return bounds_.by_degrees(plan, exchanges_of_sample(plan)); }
+Seconds MeshBounds::of(const Plan& plan) {
+  if (left_out_[SearchBound::degrees]) return Seconds(by_micro_batches(plan).front().first);
+  return bounds_.by_degrees(plan, exchanges_of_sample(plan));
+}
 
 Seconds MeshBounds::full(Plan plan) {
   Seconds least(std::numeric_limits<double>::max());

@@ -9,6 +9,7 @@
 
 #include "core/quantity.hpp"
 #include "estimator/plan/plan.hpp"
+#include "estimator/search/search_bounds.hpp"
 #include "estimator/search/time_bounds.hpp"
 #include "estimator/search/variants.hpp"
 #include "estimator/step/estimate.hpp"
@@ -18,8 +19,8 @@ namespace ddl {
 /// Lower bounds of the time of all plans with the same degrees.
 class MeshBounds {
  public:
-  MeshBounds(const Estimator& estimator, const TimeBounds& bounds, const VariantSpace& space)
-      : estimator_(estimator), bounds_(bounds), space_(space) {}
+  MeshBounds(const Estimator& estimator, const TimeBounds& bounds, const VariantSpace& space, const BoundsLeftOut& left_out)
+      : estimator_(estimator), bounds_(bounds), space_(space), left_out_(left_out) {}
 
   /// Returns the bound without exchanges. The bound is shared by all meshes with equal numbers of
   /// stages and equal degrees that divide the batch, experts and contexts.
@@ -43,6 +44,7 @@ class MeshBounds {
   const Estimator& estimator_;
   const TimeBounds& bounds_;
   const VariantSpace& space_;
+  const BoundsLeftOut& left_out_;
   std::map<std::tuple<Family, std::int64_t, int, int, int>, BareBounds> known_;
   /// The number of meshes with cached exchanges.
   static constexpr std::size_t kept_exchanges = 1U << 12U;

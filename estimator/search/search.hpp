@@ -9,6 +9,7 @@
 #include "core/enum_array.hpp"
 #include "estimator/choices/plan_choice.hpp"
 #include "estimator/inputs/time_errors.hpp"
+#include "estimator/search/search_bounds.hpp"
 #include "estimator/step/estimate.hpp"
 
 namespace ddl {
@@ -61,6 +62,7 @@ struct SearchOptions {
   /// in host memory if the best plan recomputes or has several micro-batches. Such a plan ranks first if it is faster by
   /// more than the error of predictions, or if only it can be started.
   bool offloads = false;
+  BoundsLeftOut left_out{};  ///< for benchmarks
   /// A function that the search calls from time to time with the number of finished plans and the
   /// number of all plans. If the function returns false, the search ends.
   std::function<bool(std::int64_t done, std::int64_t all)> go_on;
@@ -81,6 +83,7 @@ struct RankedPlan {
 struct SearchCounts {
   std::int64_t considered = 0;  ///< plans with a known outcome: estimated, excluded by a limit, or pruned
   std::int64_t pruned = 0;      ///< plans skipped because a bound or the step time shows that a better plan is known
+  std::int64_t timed = 0;       ///< plans whose step was predicted, because no bound excluded them
   std::int64_t estimated = 0;   ///< plans that were estimated fully, with time and memory
   std::int64_t feasible = 0;    ///< plans that are feasible, among the estimated plans
 };

@@ -34,10 +34,10 @@ void price(const Machine& machine) {
 }  // namespace ddl
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const auto sheet = ddl::result_of([&] { return ddl::parse_machine_sheet(ddl::text_of(data, size), "machine.yaml"); });
+  const auto sheet = ddl::result_of([&] { return ddl::parse_sourced_machine(ddl::text_of(data, size), "machine.yaml"); });
   if (!sheet) return 0;
   ddl::require(!sheet->numbers.empty(), "a machine without a number");
-  const ddl::MachineSheet again = ddl::parse_machine_sheet(ddl::machine_text(*sheet), "again.yaml");
+  const ddl::SourcedMachine again = ddl::parse_sourced_machine(ddl::machine_text(*sheet), "again.yaml");
   ddl::require(again.numbers.size() == sheet->numbers.size(), "a machine that is written has other numbers");
   for (std::size_t i = 0; i < again.numbers.size(); ++i) {
     ddl::require(again.numbers[i].key == sheet->numbers[i].key && again.numbers[i].value == sheet->numbers[i].value &&

@@ -189,7 +189,8 @@ void check_mesh_bounds(const Estimator& estimator, const Plan& plan, double time
   const std::vector<std::int64_t>& known = space.micro_batches(plan);
   if (std::find(known.begin(), known.end(), plan.micro_batches) == known.end()) return;
   const TimeBounds time_bounds(estimator);
-  MeshBounds bounds(estimator, time_bounds, space);
+  const BoundsLeftOut none;
+  MeshBounds bounds(estimator, time_bounds, space, none);
   // Meshes of the same size share some bounds, so bounds of other ways to split layers are known first.
   constexpr std::array splits{Axis::spatial, Axis::filter, Axis::channel, Axis::tensor};
   for (const Axis axis : splits) {

@@ -261,7 +261,8 @@ class ArgumentsReader {
         end_part(i);
         prefix = launcher->prefix;
         options = at + 1;
-        i = at;
+        const bool is_slurms = prefix == "srun:" || prefix == "slurm:";
+        i = is_slurms ? end_of_options(words, at) - 1 : at;
       } else if (is_module || (word.ends_with(".py") && !word.starts_with('-')) ||
                  ((i == first || !prefix.empty()) && is_tools_program(word))) {
         end_part(i);

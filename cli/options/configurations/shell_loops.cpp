@@ -1,7 +1,8 @@
-// This file follows counted loops turn by turn, and `printf -v`, by which such loops build lists.
+// This file follows loops turn by turn, and `printf -v`, by which such loops build lists.
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -9,6 +10,7 @@
 
 #include "cli/options/configurations/shell_reader.hpp"
 #include "cli/options/configurations/shell_tests.hpp"
+#include "cli/options/configurations/starting_commands.hpp"
 #include "core/error.hpp"
 #include "core/words.hpp"
 
@@ -82,95 +84,118 @@ void ShellReader::perform_print(const std::vector<PlacedText>& words) {
   state_.variables.assign(name.text, {.words = {std::move(value)}});
 }
 
-/// A loop `for ((name = …; condition; name++))`.
-struct ShellReader::CountedLoop {
+/// What a loop does next. `unknown`: the loop can't be followed further.
+enum class ShellReader::Turn { runs, ends, unknown };
+
+/// A loop whose turns are followed. `next` gives the variable `name` the value of the next turn.
+struct ShellReader::FollowedLoop {
   std::string name;
-  std::string condition;
-  std::int64_t first = 0;
-  std::size_t body = 0;  ///< position of the first command
+  std::function<Turn()> next;
 };
 
-std::optional<ShellReader::CountedLoop> ShellReader::counted_loop(std::string_view header) const {
+/// Returns the loop of a header `name = …; condition; name++`; empty if the header has another form.
+std::optional<ShellReader::FollowedLoop> ShellReader::counted_loop(std::string_view header) {
   const std::vector<std::string_view> parts = split(trimmed(header, "() "), ";");
   const std::size_t equals = parts.size() == 3 ? parts[0].find('=') : std::string_view::npos;
   if (equals == std::string_view::npos) return std::nullopt;
   const std::string name(trimmed(parts[0].substr(0, equals)));
   const std::string_view step = trimmed(parts[2]);
   const bool is_plain = step == name + "++" || step == "++" + name || step == name + "+=1" || step == name + " += 1";
-  const auto first =
-      shell_arithmetic(parts[0].substr(equals + 1), [&](const std::string& each) { return state_.variables.number(each); });
+  const auto numbers = [this](const std::string& each) { return state_.variables.number(each); };
+  const auto first = shell_arithmetic(parts[0].substr(equals + 1), numbers);
   if (!first || !is_plain || !is_shell_name(name)) return std::nullopt;
-  return CountedLoop{.name = name, .condition = std::string(parts[1]), .first = *first, .body = words_.at()};
+  const ByteOrigin origin = words_.origin(words_.at());
+  const auto next = [this, name, numbers, origin, first, condition = std::string(parts[1]), has_begun = false]() mutable {
+    std::optional<std::int64_t> number = has_begun ? state_.variables.number(name) : first;
+    std::int64_t added = 0;
+    if (has_begun && number) number = __builtin_add_overflow(*number, 1, &added) ? std::nullopt : std::optional(added);
+    if (!number) return Turn::unknown;
+    has_begun = true;
+    PlacedText value{.text = fmt::format("{}", *number), .start = origin};
+    value.origins.assign(value.text.size(), origin);
+    state_.variables.assign(name, {.words = {std::move(value)}});
+    const std::optional<std::int64_t> goes_on = shell_arithmetic(condition, numbers);
+    if (!goes_on) return Turn::unknown;
+    return *goes_on == 0 ? Turn::ends : Turn::runs;
+  };
+  return FollowedLoop{name, next};
 }
 
-/// Follows one turn of a loop. Returns whether the body ran; nothing if a number is unknown, or if the body starts commands.
-std::optional<bool> ShellReader::follow_turn(const CountedLoop& loop, std::span<const std::string_view> ends) {
-  const auto numbers = [&](const std::string& each) { return state_.variables.number(each); };
-  const std::optional<std::int64_t> goes_on = shell_arithmetic(loop.condition, numbers);
-  if (!goes_on) return std::nullopt;
-  if (*goes_on == 0) return false;
+/// Returns the loop `for name in VALUE…`; empty if a value is unknown or a pattern.
+std::optional<ShellReader::FollowedLoop> ShellReader::listed_loop(const std::string& name,
+                                                                  const std::vector<PlacedText>& values) {
+  const auto is_value = [](const PlacedText& each) {
+    return each.is_known() && each.text.find_first_of("*?[{") == std::string::npos;
+  };
+  if (name.empty() || values.empty() || !std::ranges::all_of(values, is_value)) return std::nullopt;
+  const auto next = [this, name, values, at = std::size_t{0}]() mutable {
+    if (at == values.size()) return Turn::ends;
+    state_.variables.assign(name, {.words = {values[at++]}});
+    return Turn::runs;
+  };
+  return FollowedLoop{name, next};
+}
+
+/// Follows one turn of a loop, whose body begins at `body`. Returns false if the body may start a training or end the loop.
+bool ShellReader::follow_turn(std::size_t body, std::span<const std::string_view> ends) {
   const std::size_t commands = state_.script.commands.size();
   const bool had_ended = own_.has_ended;
-  words_.restart(loop.body);
+  words_.restart(body);
   try {
     read_list(ScriptRun::yes, ends);
   } catch (const Error&) {
-    return std::nullopt;  // the body exceeds a limit, or has an error that is reported later
+    return false;  // the body exceeds a limit, or has an error that is reported later
   }
-  const bool starts = state_.script.commands.size() != commands || own_.has_ended != had_ended;
-  return starts ? std::nullopt : std::optional(true);
+  const auto is_silent = [](const ScriptCommand& each) { return is_silent_command(each.words.front().text); };
+  const auto first = state_.script.commands.begin() + static_cast<std::ptrdiff_t>(commands);
+  return own_.has_ended == had_ended && std::all_of(first, state_.script.commands.end(), is_silent);
 }
 
-/// Follows `for ((i = 0; i < N; i++))` turn by turn. Returns false, at the beginning of the body, if a number is unknown, if
-/// the body starts commands, or if the loop takes too long. The changes by the turns are then undone.
-bool ShellReader::follow_loop(std::string_view header, std::span<const std::string_view> ends) {
+/// Follows a loop turn by turn. Returns false, at the beginning of the body, if a value is unknown, if the body starts
+/// commands, or if the loop takes too long. The changes by the turns are then undone.
+bool ShellReader::follow_loop(const std::optional<FollowedLoop>& loop, std::span<const std::string_view> ends) {
   constexpr std::size_t most_looped = std::size_t{1} << 20U;
-  constexpr int most_counted_loops = 64;
-  const std::optional<CountedLoop> loop = counted_loop(header);
-  if (!loop || state_.is_in_loop || state_.counted_loops == most_counted_loops || state_.looped > most_looped) return false;
+  constexpr int most_followed_loops = 64;
+  if (!loop || state_.is_in_loop || state_.followed_loops == most_followed_loops || state_.looped > most_looped)
+    return false;
   const ShellState before = state_;
   const Progress progress = own_;
-  const std::size_t looped = state_.looped, start = state_.work();
+  const std::size_t looped = state_.looped, start = state_.work(), body = words_.at();
   state_.is_in_loop = true;
-  const auto end = [&](bool is_followed) {
-    const std::size_t work = state_.looped + state_.work() - start;
-    if (is_followed) {
-      // The turns count only as the work of loops.
-      state_.expanded = before.expanded;
-      state_.inner_bytes = before.inner_bytes;
-      state_.commands = before.commands;
-    } else {
-      state_ = before;
-      own_ = progress;
-      words_.restart(loop->body);
-    }
-    state_.is_in_loop = false;
-    state_.looped = work;
-    state_.counted_loops = before.counted_loops + 1;
-    return is_followed;
-  };
-  bool has_turned = false;
-  for (std::optional<std::int64_t> number = loop->first; number && state_.looped <= most_looped;) {
-    PlacedText value{.text = fmt::format("{}", *number), .start = words_.origin(loop->body)};
-    value.origins.assign(value.text.size(), words_.origin(loop->body));
-    state_.variables.assign(loop->name, {.words = {std::move(value)}});
+  bool has_turned = false, is_followed = false;
+  while (state_.looped <= most_looped && state_.looped - looped + state_.work() - start <= most_looped) {
+    const Turn turn = loop->next();
+    is_followed = turn == Turn::ends;
+    if (turn != Turn::runs) break;
     // The lines of here-documents in the body are passed again in each turn.
     own_.document_line = progress.document_line;
     own_.after_documents = progress.after_documents;
-    const std::optional<bool> turned = follow_turn(*loop, ends);
-    if (!turned) break;
-    if (!*turned) {
-      if (!has_turned) read_list(ScriptRun::no, ends);
-      return end(true);
-    }
+    if (!follow_turn(body, ends)) break;
     has_turned = true;
-    state_.looped += words_.at() - loop->body + loop->name.size();
-    number = state_.variables.number(loop->name);
-    std::int64_t next = 0;
-    if (number) number = __builtin_add_overflow(*number, 1, &next) ? std::nullopt : std::optional(next);
-    if (state_.looped - looped + state_.work() - start > most_looped) break;
+    state_.looped += words_.at() - body + loop->name.size();
   }
-  return end(false);
+  if (is_followed && !has_turned) read_list(ScriptRun::no, ends);
+  const std::size_t work = state_.looped + state_.work() - start;
+  if (is_followed) {
+    // The turns count as the work of loops alone.
+    state_.expanded = before.expanded;
+    state_.inner_bytes = before.inner_bytes;
+    state_.commands = before.commands;
+  } else {
+    state_ = before;
+    own_ = progress;
+    words_.restart(body);
+  }
+  state_.is_in_loop = false;
+  state_.looped = work;
+  state_.followed_loops = before.followed_loops + 1;
+  return is_followed;
+}
+
+/// Follows the loop `for ((HEADER))` or `for NAME in VALUES`, as follow_loop does.
+bool ShellReader::follow_for(std::string_view header, const std::string& name, const std::vector<PlacedText>& values,
+                             std::span<const std::string_view> ends) {
+  return follow_loop(header.empty() ? listed_loop(name, values) : counted_loop(header), ends);
 }
 
 /// Makes the variable of a counted loop unknown, if the loop is not followed.

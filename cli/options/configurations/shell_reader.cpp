@@ -317,7 +317,13 @@ void ShellReader::read_for(ScriptRun run) {
     if (!values.empty()) values.erase(values.begin());  // removes `in` of `for NAME in`
   }
   if (!take_word("do")) return;
-  if (run == ScriptRun::yes && follow_loop(header, done)) return;
+  // A value that --set gives for the variable decides which turn is read.
+  const auto given = std::ranges::find_if(inputs_.values, [&](const auto& each) { return each.first == name; });
+  if (given != inputs_.values.end() && !values.empty()) {
+    const ByteOrigin origin = values.front().origin();
+    values = {{.text = given->second, .origins = std::vector<ByteOrigin>(given->second.size(), origin), .start = origin}};
+  }
+  if (run == ScriptRun::yes && follow_for(header, name, values, done)) return;
   if (run != ScriptRun::no) forget_counter(header);
   if (run != ScriptRun::no && !name.empty() && !values.empty()) {
     // If a loop has several values, it is unknown which of them the training uses.

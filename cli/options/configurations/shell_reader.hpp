@@ -42,11 +42,15 @@ class ShellReader {
   Status read_command(ScriptRun run);
   void read_if(ScriptRun run);
   void read_for(ScriptRun run);
-  struct CountedLoop;
-  [[nodiscard]] std::optional<CountedLoop> counted_loop(std::string_view header) const;
-  bool follow_loop(std::string_view header, std::span<const std::string_view> ends);
+  enum class Turn;
+  struct FollowedLoop;
+  [[nodiscard]] std::optional<FollowedLoop> counted_loop(std::string_view header);
+  [[nodiscard]] std::optional<FollowedLoop> listed_loop(const std::string& name, const std::vector<PlacedText>& values);
+  bool follow_loop(const std::optional<FollowedLoop>& loop, std::span<const std::string_view> ends);
+  bool follow_turn(std::size_t body, std::span<const std::string_view> ends);
+  bool follow_for(std::string_view header, const std::string& name, const std::vector<PlacedText>& values,
+                  std::span<const std::string_view> ends);
   void forget_counter(std::string_view header);
-  std::optional<bool> follow_turn(const CountedLoop& loop, std::span<const std::string_view> ends);
   void read_while(ScriptRun run);
   void read_case(ScriptRun run);
   Status read_brackets(ScriptRun run);

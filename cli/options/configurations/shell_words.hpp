@@ -23,7 +23,7 @@ struct ShellState {
   std::size_t expanded = 0, commands = 0;
   std::size_t inner_bytes = 0;             ///< bytes in texts that the script runs; a function counts once per call
   std::size_t looped = 0;                  ///< work of the loops that were followed, see `work`
-  int counted_loops = 0;                   ///< number of loops that were followed
+  int followed_loops = 0;                  ///< number of loops that were followed
   bool is_in_loop = false;                 ///< whether such a loop is followed now
   int depth = 0;                           ///< nesting depth of texts that the script runs
   int outputs = 0;                         ///< nesting depth of `$(…)`

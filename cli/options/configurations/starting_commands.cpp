@@ -51,13 +51,17 @@ bool takes_word(std::string_view command, std::string_view option) {
 
 /// Whether an option of a launcher has no value in the next word. Open MPI's options have one dash or two; in a short option
 /// of srun, such as `-N2`, the value is in the same word.
-/// [SchedMD/slurm, doc/man/man1/srun.1; open-mpi/ompi, docs/man-openmpi/man1/mpirun.1.rst; pytorch/pytorch,
-/// torch/distributed/run.py]
+/// [SchedMD/slurm, doc/man/man1/srun.1; NVIDIA/pyxis, README.md; open-mpi/ompi, docs/man-openmpi/man1/mpirun.1.rst;
+/// pytorch/pytorch, torch/distributed/run.py]
 bool is_switch(std::string_view launcher, std::string_view option) {
   constexpr std::string_view of_tasks =
-      "--contiguous --disable-status --exact --exclusive --help --hold --immediate --kill-on-bad-exit --label --multi-prog "
-      "--no-allocate --no-kill --overcommit --overlap --oversubscribe --preserve-env --pty --quiet --reboot --spread-job "
-      "--test-only --unbuffered --use-min-nodes --verbose -E -H -I -K -O -Q -X -Z -h -k -l -s -u -v";
+      "--bcast --bell --compress --container-entrypoint --container-mount-home --container-readonly --container-remap-root "
+      "--container-writable --contiguous --debugger-test --disable-status --exact --exclusive --external --get-user-env "
+      "--help --hold --ignore-pbs --immediate --interactive --kill-on-bad-exit --label --multi-prog --nice --no-allocate "
+      "--no-bell --no-container-entrypoint --no-container-mount-home --no-container-remap-root --no-kill --no-requeue "
+      "--no-shell --overcommit --overlap --oversubscribe --parsable --preserve-env --propagate --pty --quiet --reboot "
+      "--requeue --resv-ports --send-libs --spread-job --test-only --unbuffered --usage --use-min-nodes --verbose --version "
+      "--x11 -E -H -I -K -O -Q -V -X -Z -h -k -l -s -u -v";
   constexpr std::string_view of_ranks =
       "allow-run-as-root display-allocation display-map do-not-launch enable-recovery nooversubscribe oversubscribe q quiet "
       "report-bindings tag-output timestamp-output use-hwthread-cpus v verbose";
@@ -79,20 +83,21 @@ bool is_count(std::string_view text) {
 
 bool is_silent_command(std::string_view name) { return contains(silent_commands, name); }
 
-bool moves_files(const std::vector<PlacedText>& words, std::size_t launcher) {
+std::size_t end_of_options(const std::vector<PlacedText>& words, std::size_t launcher) {
   std::size_t at = launcher + 1;
   while (at < words.size() && words[at].text.size() > 1 && words[at].text.starts_with('-')) {
     const std::string& option = words[at].text;
-    if (option == "--") {
-      ++at;
-      break;
-    }
+    if (option == "--") return at + 1;
     const bool is_alone = at + 1 == words.size() || words[at + 1].text.starts_with('-');
     if (!is_alone && !is_switch(words[launcher].text, option)) ++at;
     if (option == "-mca" || option == "--mca") ++at;  // has a name and a value
     ++at;
   }
-  at = first_program(words, std::min(at, words.size()));
+  return std::min(at, words.size());
+}
+
+bool moves_files(const std::vector<PlacedText>& words, std::size_t launcher) {
+  const std::size_t at = first_program(words, end_of_options(words, launcher));
   return at < words.size() && contains(moving_commands, last_step(words[at].text));
 }
 

@@ -11,6 +11,7 @@
 
 #include "cli/report/formats/format.hpp"
 #include "cli/report/formats/html_chart.hpp"
+#include "cli/report/formats/html_drawing.hpp"
 #include "core/find.hpp"
 #include "core/version.hpp"
 
@@ -218,10 +219,10 @@ class HtmlWriter {
     return column.has_figures ? html_text(text) : breakable(text);
   }
 
-  /// Returns the CSS class with the color of a bar's piece. The main piece is blue, and the lost piece is gray.
-  [[nodiscard]] static std::string_view tone_of_piece(std::size_t piece, std::size_t pieces) {
-    constexpr std::array<std::string_view, 4> tones{"t1", "t4", "t8", "t6"};
-    return piece + 1 == pieces ? tones[2] : tones[std::min(piece, tones.size() - 1)];
+  /// Returns the CSS class with the color of a bar's piece.
+  [[nodiscard]] static std::string_view class_of_piece(const Bars& bars, std::size_t piece) {
+    constexpr std::array<Tone, 3> tones{Tone::blue, Tone::orange, Tone::purple};
+    return class_of(piece + 1 == bars.pieces.size() ? bars.last : tones[std::min(piece, tones.size() - 1)]);
   }
 
   /// Returns the bar of one row as SVG, with `words` as the text alternative.
@@ -234,8 +235,8 @@ class HtmlWriter {
     double from = 0;
     for (std::size_t i = 0; i < bars.shares[row].size(); ++i) {
       const double width = std::clamp(bars.shares[row][i] * 100, 0.0, 100 - from);
-      out += fmt::format("<rect class=\"{}\" x=\"{:.2f}\" width=\"{:.2f}\" height=\"12\"/>",
-                         tone_of_piece(i, bars.pieces.size()), from, width);
+      out += fmt::format("<rect class=\"{}\" x=\"{:.2f}\" width=\"{:.2f}\" height=\"12\"/>", class_of_piece(bars, i), from,
+                         width);
       from += width;
     }
     return out + "</svg>";
@@ -248,7 +249,7 @@ class HtmlWriter {
       out += fmt::format(
           "<li><svg class=\"swatch\" width=\"12\" height=\"12\" aria-hidden=\"true\"><rect class=\"{}\" width=\"12\" "
           "height=\"12\"/></svg> {}</li>",
-          tone_of_piece(i, bars.pieces.size()), html_text(bars.pieces[i]));
+          class_of_piece(bars, i), html_text(bars.pieces[i]));
     }
     return out + "</ul>\n";
   }

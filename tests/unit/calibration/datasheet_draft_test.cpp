@@ -14,8 +14,8 @@ using namespace ddl;
 namespace {
 
 /// A sheet of six numbers.
-DeviceSheet six_numbers() {
-  DeviceSheet sheet;
+Datasheet six_numbers() {
+  Datasheet sheet;
   sheet.name = "lab";
   sheet.peaks = {{Precision::bf16, FlopRate(500e12)}};
   sheet.memory = Bytes(96e9);
@@ -34,7 +34,7 @@ bool finds(const MachineDraft& draft, const std::string& start) {
 }  // namespace
 
 TEST_CASE("a sheet of six numbers gives a machine with these numbers, and each default is listed") {
-  const MachineDraft draft = draft_from_sheet(six_numbers());
+  const MachineDraft draft = draft_from_datasheet(six_numbers());
   INFO(draft.text);
   const Machine machine = parse_machine(draft.text, "lab.yaml");
   CHECK(machine.device.peak_at(Precision::bf16)->value() == Approx(500e12));
@@ -55,15 +55,15 @@ TEST_CASE("a sheet of six numbers gives a machine with these numbers, and each d
 }
 
 TEST_CASE("a machine of known GPUs has their numbers, and the given nodes and network") {
-  DeviceSheet sheet;
+  Datasheet sheet;
   sheet.name = "lab";
   sheet.gpu = "mi300x";
   sheet.per_node = 4;
   sheet.nodes = 16;
   sheet.network = Bandwidth(50e9);
-  const MachineDraft draft = draft_from_sheet(sheet);
+  const MachineDraft draft = draft_from_datasheet(sheet);
   INFO(draft.text);
-  const MachineSheet read = parse_machine_sheet(draft.text, "lab.yaml");
+  const SourcedMachine read = parse_sourced_machine(draft.text, "lab.yaml");
   CHECK(read.extends == "server-mi300x");
   CHECK(read.machine.device.name == "AMD Instinct MI300X");
   CHECK(read.machine.devices_per_node() == 4);
@@ -72,21 +72,21 @@ TEST_CASE("a machine of known GPUs has their numbers, and the given nodes and ne
 }
 
 TEST_CASE("a GPU of a machine without a network gets one") {
-  DeviceSheet sheet;
+  Datasheet sheet;
   sheet.name = "lab";
   sheet.gpu = "rtx4090";
   sheet.nodes = 2;
-  CHECK(error_of([&] { (void)draft_from_sheet(sheet); }) ==
+  CHECK(error_of([&] { (void)draft_from_datasheet(sheet); }) ==
         "2 nodes need a network\nhint: add the rate of each GPU's share of it: --network 400Gb/s");
   sheet.network = Bandwidth(12.5e9);
-  CHECK(parse_machine(draft_from_sheet(sheet).text, "lab.yaml").devices() == 16);
+  CHECK(parse_machine(draft_from_datasheet(sheet).text, "lab.yaml").devices() == 16);
 }
 
 TEST_CASE("an incomplete sheet is refused with the options that are missing") {
-  DeviceSheet sheet = six_numbers();
+  Datasheet sheet = six_numbers();
   sheet.memory_bandwidth.reset();
   sheet.links.reset();
-  CHECK(error_of([&] { (void)draft_from_sheet(sheet); }) ==
+  CHECK(error_of([&] { (void)draft_from_datasheet(sheet); }) ==
         "the sheet of the GPU is incomplete\nhint: add --memory-bandwidth 2TB/s --links 300GB/s; or name a known GPU with "
         "--gpu");
 }

@@ -140,7 +140,7 @@ TEST_CASE("a rack of 72 GPUs is one domain of NVLinks, with an interval") {
 }
 
 TEST_CASE("a level of a machine file states its fabric, and α follows") {
-  const MachineSheet sheet = load_machine_sheet("polaris");
+  const SourcedMachine sheet = load_sourced_machine("polaris");
   const LinkLevel& level = sheet.machine.levels[1];
   REQUIRE(level.library);
   CHECK(level.library->fabric == "ethernet");

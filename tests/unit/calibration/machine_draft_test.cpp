@@ -16,7 +16,7 @@ DraftRequest request_like(const std::string& name) {
   DraftRequest request;
   request.name = "lab";
   request.extends = name;
-  request.like = load_machine_sheet(name);
+  request.like = load_sourced_machine(name);
   return request;
 }
 
@@ -202,9 +202,9 @@ TEST_CASE("a draft based on a draft keeps the citations of both") {
   DraftRequest second;
   second.name = "second";
   second.extends = "dgx-h100";
-  second.like = parse_machine_sheet(draft_machine(first).text, "lab.yaml");
+  second.like = parse_sourced_machine(draft_machine(first).text, "lab.yaml");
   second.nodes = 32;
-  const MachineSheet sheet = parse_machine_sheet(draft_machine(second).text, "second.yaml");
+  const SourcedMachine sheet = parse_sourced_machine(draft_machine(second).text, "second.yaml");
   CHECK(sheet.machine.devices() == 256);
   CHECK(sheet.machine.levels[1].rails == 4);
 }

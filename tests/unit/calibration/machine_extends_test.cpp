@@ -50,7 +50,7 @@ std::string error_with(const std::string& rest) {
   return error_of([&] { (void)extended(rest); });
 }
 
-std::string source_of(const MachineSheet& sheet, const std::string& key) {
+std::string source_of(const SourcedMachine& sheet, const std::string& key) {
   const auto found = std::find_if(sheet.numbers.begin(), sheet.numbers.end(), [&](const auto& n) { return n.key == key; });
   INFO(key);
   REQUIRE(found != sheet.numbers.end());
@@ -70,15 +70,15 @@ const std::string mine = "sources: {mine: a sheet of my own}\n";
 
 TEST_CASE("a machine without keys of its own equals the one that it extends, but for its name and its cores") {
   const Machine base = load_machine("dgx-a100");
-  const MachineSheet sheet = parse_machine_sheet(head, "m.yaml");
+  const SourcedMachine sheet = parse_sourced_machine(head, "m.yaml");
   CHECK(sheet.extends == "dgx-a100");
-  CHECK(load_machine_sheet("dgx-a100").extends.empty());
+  CHECK(load_sourced_machine("dgx-a100").extends.empty());
   CHECK(sheet.machine.name == "toy");
   CHECK(sheet.machine.description == base.description);
   CHECK(sheet.machine.devices() == base.devices());
   CHECK(sheet.machine.device.memory == base.device.memory);
   CHECK(sheet.machine.price_per_gpu_hour == base.price_per_gpu_hour);
-  CHECK(sheet.numbers.size() + 1 == load_machine_sheet("dgx-a100").numbers.size());
+  CHECK(sheet.numbers.size() + 1 == load_sourced_machine("dgx-a100").numbers.size());
   CHECK(base.host->cores_per_device == 16);
   CHECK(sheet.machine.host->bandwidth == base.host->bandwidth);
   CHECK_FALSE(sheet.machine.host->cores_per_device);
@@ -151,11 +151,11 @@ TEST_CASE("'none' removes a part of the extended machine") {
 }
 
 TEST_CASE("sources of both files can be used, and each number keeps the citation of its own file") {
-  const MachineSheet sheet =
-      parse_machine_sheet(head +
-                              "sources: {pcie: my own slots}\nhost:\n  devices_per_link: {value: 1, source: pcie}\n"
-                              "device:\n  memory: {value: 40 GB, source: a100}\n",
-                          "m.yaml");
+  const SourcedMachine sheet =
+      parse_sourced_machine(head +
+                                "sources: {pcie: my own slots}\nhost:\n  devices_per_link: {value: 1, source: pcie}\n"
+                                "device:\n  memory: {value: 40 GB, source: a100}\n",
+                            "m.yaml");
   CHECK(source_of(sheet, "host.devices_per_link") == "my own slots");
   CHECK(source_of(sheet, "host.bandwidth") == "PCIe Gen4 x16");
   CHECK(source_of(sheet, "device.memory") == source_of(sheet, "device.memory_bandwidth"));
@@ -171,7 +171,7 @@ TEST_CASE("a path is relative to the extending file, and files may extend each o
   const std::string a = folder.write("a.yaml", "format: 1\nmachine: a\nextends: sub/b.yaml\n");
   (void)folder.write("sub/b.yaml", "format: 1\nmachine: b\nextends: ../c.yaml\nprice: none\n");
   (void)folder.write("c.yaml", "format: 1\nmachine: c\nextends: DGX H100\ndescription: the third\n");
-  const MachineSheet sheet = load_machine_sheet(a);
+  const SourcedMachine sheet = load_sourced_machine(a);
   CHECK(sheet.extends == "b");
   CHECK(sheet.machine.description == "the third");
   CHECK(sheet.machine.device.name == load_machine("dgx-h100").device.name);

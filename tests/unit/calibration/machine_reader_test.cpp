@@ -67,7 +67,7 @@ std::string error_with(const std::string& from, const std::string& to) {
   return error_of([&] { (void)parse_machine(text, "m.yaml"); });
 }
 
-const SourcedNumber& number_of(const MachineSheet& sheet, const std::string& key) {
+const SourcedNumber& number_of(const SourcedMachine& sheet, const std::string& key) {
   const auto found =
       std::find_if(sheet.numbers.begin(), sheet.numbers.end(), [&](const auto& number) { return number.key == key; });
   INFO(key);
@@ -150,7 +150,7 @@ TEST_CASE("the attainable fraction of a level lowers its bandwidth") {
 
 TEST_CASE("the rails of an outer level follow from all rails of a unit below and the over-subscription") {
   // A rack has 16 nodes × 2 rails of 10 GB/s, half of which go on in rails of 20 GB/s: 32 · 10/20 / 2 = 8.
-  const MachineSheet sheet = parse_machine_sheet(small_machine, "m.yaml");
+  const SourcedMachine sheet = parse_sourced_machine(small_machine, "m.yaml");
   CHECK(sheet.machine.levels[2].rails == Approx(8.0));
   const SourcedNumber& rails = number_of(sheet, "levels.system.rails");
   CHECK(rails.value == "8");
@@ -158,7 +158,7 @@ TEST_CASE("the rails of an outer level follow from all rails of a unit below and
 }
 
 TEST_CASE("every number is kept as written, with its citation") {
-  const MachineSheet sheet = parse_machine_sheet(small_machine, "m.yaml");
+  const SourcedMachine sheet = parse_sourced_machine(small_machine, "m.yaml");
   CHECK(number_of(sheet, "device.peak.fp32").value == "10 TFLOP/s");
   CHECK(number_of(sheet, "device.peak.fp32").source == "the data sheet");
   CHECK(number_of(sheet, "levels.rack.bandwidth").value == "100 Gb/s");
@@ -181,7 +181,7 @@ TEST_CASE("the bundled machines load under their own names, and every number has
   CHECK(std::is_sorted(names.begin(), names.end()));
   for (const std::string& name : machine_names()) {
     INFO(name);
-    const MachineSheet sheet = load_machine_sheet(name);
+    const SourcedMachine sheet = load_sourced_machine(name);
     CHECK(sheet.machine.name == name);
     CHECK(sheet.machine.device.peak_at(Precision::fp32).has_value());
     CHECK(sheet.kind.has_value());
@@ -256,7 +256,7 @@ TEST_CASE("the memory of a bundled device is what its driver shows, not the data
 TEST_CASE("a machine that extends another one does not inherit the price of another provider or another device") {
   for (const std::string& name : machine_names()) {
     INFO(name);
-    const MachineSheet sheet = load_machine_sheet(name, KernelTables::left_out);
+    const SourcedMachine sheet = load_sourced_machine(name, KernelTables::left_out);
     if (sheet.extends.empty()) continue;
     CHECK(sheet.machine.device.profile_names != std::vector<std::string>{});
     const auto files = machine_files();
@@ -273,7 +273,7 @@ TEST_CASE(
     "the price of a node is the one that its citation states, and for Amazon that of the instance with the machine's name") {
   int checked = 0;
   for (const std::string& name : machine_names()) {
-    const MachineSheet sheet = load_machine_sheet(name, KernelTables::left_out);
+    const SourcedMachine sheet = load_sourced_machine(name, KernelTables::left_out);
     if (!sheet.machine.rents_nodes) continue;
     INFO(name);
     ++checked;
@@ -293,7 +293,7 @@ TEST_CASE("a provider's prices of one device differ by at most a factor of 2.5 f
   // Instances of one GPU have fewer cores and less memory for each GPU: g6.xlarge 0.80 USD an hour, g6.48xlarge 1.67 a GPU.
   std::map<std::string, std::pair<double, double>> prices;
   for (const std::string& name : machine_names()) {
-    const MachineSheet sheet = load_machine_sheet(name, KernelTables::left_out);
+    const SourcedMachine sheet = load_sourced_machine(name, KernelTables::left_out);
     if (!sheet.machine.price_per_gpu_hour || sheet.kind != MachineKind::cloud) continue;
     // The largest instances of one GPU have the host of an instance of four: g5.16xlarge 4.10 USD an hour.
     const auto& host_memory = sheet.machine.storage.host_memory;
@@ -330,7 +330,8 @@ TEST_CASE("each name of a machine stands for one machine") {
     CHECK((is_new || known->second == each.file->name));
   }
   std::size_t aliases = 0;
-  for (const std::string& name : machine_names()) aliases += load_machine_sheet(name, KernelTables::left_out).aliases.size();
+  for (const std::string& name : machine_names())
+    aliases += load_sourced_machine(name, KernelTables::left_out).aliases.size();
   CHECK(all_machine_names().size() == machine_names().size() + aliases);
 }
 
@@ -356,14 +357,14 @@ TEST_CASE("the names that people use lead to machines with these devices") {
         Named{"Max 1550 128 GB", "Intel Data Center GPU Max 1550 stack"}, Named{"L40S 48GB", "NVIDIA L40S"},
         Named{"2x 24G RTX 3090", "NVIDIA GeForce RTX 3090"}, Named{"4090 48G", "NVIDIA GeForce RTX 4090 48 GB"}}) {
     INFO(named.name);
-    CHECK(load_machine_sheet(named.name, KernelTables::left_out).machine.device.name == named.device);
+    CHECK(load_sourced_machine(named.name, KernelTables::left_out).machine.device.name == named.device);
   }
 }
 
 TEST_CASE("each name that a driver prints of a device finds a machine") {
   int checked = 0;
   for (const std::string& name : machine_names()) {
-    const MachineSheet sheet = load_machine_sheet(name, KernelTables::left_out);
+    const SourcedMachine sheet = load_sourced_machine(name, KernelTables::left_out);
     for (const std::string& printed : sheet.machine.device.profile_names) {
       INFO(name << ": " << printed);
       CHECK(find_machine(printed) != nullptr);

@@ -13,7 +13,7 @@ using namespace ddl;
 
 namespace {
 
-void check_same(const MachineSheet& before, const MachineSheet& after) {
+void check_same(const SourcedMachine& before, const SourcedMachine& after) {
   CHECK(after.machine.name == before.machine.name);
   CHECK(after.machine.description == before.machine.description);
   CHECK(after.machine.device.name == before.machine.device.name);
@@ -37,10 +37,10 @@ void check_same(const MachineSheet& before, const MachineSheet& after) {
   }
 }
 
-MachineSheet again(const MachineSheet& sheet) {
+SourcedMachine again(const SourcedMachine& sheet) {
   const std::string text = machine_text(sheet);
   INFO(text);
-  return parse_machine_sheet(text, "again.yaml");
+  return parse_sourced_machine(text, "again.yaml");
 }
 
 const std::string small = R"(format: 1
@@ -82,7 +82,7 @@ const std::string circuits =
 NumberBasis kernels_of(const std::string& peak_source, const std::string& tile_source) {
   const std::string sources = "sources: {s: '" + peak_source + "', \"odd: key\": " + tile_source + "}";
   const std::string text = edited(small, "sources: {s: 'measured: by \"us\"', \"odd: key\": assumed}", sources);
-  return basis_of(parse_machine_sheet(text, "m.yaml"), std::nullopt).kernels;
+  return basis_of(parse_sourced_machine(text, "m.yaml"), std::nullopt).kernels;
 }
 
 }  // namespace
@@ -90,15 +90,15 @@ NumberBasis kernels_of(const std::string& peak_source, const std::string& tile_s
 TEST_CASE("every bundled machine that is written reads back the same") {
   for (const std::string& name : machine_names()) {
     INFO(name);
-    const MachineSheet sheet = load_machine_sheet(name);
+    const SourcedMachine sheet = load_sourced_machine(name);
     check_same(sheet, again(sheet));
     CHECK(machine_text(again(sheet)) == machine_text(sheet));
   }
 }
 
 TEST_CASE("a written machine keeps its software") {
-  const MachineSheet sheet = load_machine_sheet("tpu-v4");
-  const MachineSheet written = again(sheet);
+  const SourcedMachine sheet = load_sourced_machine("tpu-v4");
+  const SourcedMachine written = again(sheet);
   const SourcedNumber* const software = find_number(written, "software");
   REQUIRE(software != nullptr);
   CHECK(software->value == "jax");
@@ -106,21 +106,21 @@ TEST_CASE("a written machine keeps its software") {
 }
 
 TEST_CASE("names, texts and keys that YAML could misunderstand read back the same") {
-  const MachineSheet sheet = parse_machine_sheet(small, "m.yaml");
+  const SourcedMachine sheet = parse_sourced_machine(small, "m.yaml");
   CHECK(sheet.machine.name == "a: b # c");
   check_same(sheet, again(sheet));
 }
 
 TEST_CASE("networks other than trees read back the same") {
   for (const std::string& topology : {torus, loop, circuits}) {
-    const MachineSheet sheet = parse_machine_sheet(small + topology, "m.yaml");
+    const SourcedMachine sheet = parse_sourced_machine(small + topology, "m.yaml");
     check_same(sheet, again(sheet));
   }
 }
 
 TEST_CASE("two citations with one key get two keys in the written file") {
   // perlmutter and the machine that it extends both have a key `nccl` for the same citation. Here, the two citations differ.
-  const MachineSheet sheet = parse_machine_sheet(
+  const SourcedMachine sheet = parse_sourced_machine(
       "format: 1\nmachine: m\nextends: dgx-a100\nsources: {pcie: a slot of my own}\n"
       "host:\n  devices_per_link: {value: 1, source: pcie}\n",
       "m.yaml");
@@ -146,7 +146,7 @@ TEST_CASE("the basis of kernels and network follows from the citations") {
   CHECK(kernels_of("the data sheet", "assumed") == NumberBasis::data_sheet);
   CHECK(kernels_of("assumed: a guess", "sheet") == NumberBasis::assumed);
   const auto basis = [](const std::string& name) {
-    const MachineSheet sheet = load_machine_sheet(name);
+    const SourcedMachine sheet = load_sourced_machine(name);
     return basis_of(sheet, bundled_coefficients(name));
   };
   CHECK(basis("abci").kernels == NumberBasis::measured);
@@ -162,7 +162,7 @@ TEST_CASE("the basis of kernels and network follows from the citations") {
 
 TEST_CASE("the basis of a network is measured if the coefficients have measurements") {
   Coefficients coefficients;
-  const MachineSheet sheet = load_machine_sheet("dgx-a100");
+  const SourcedMachine sheet = load_sourced_machine("dgx-a100");
   CHECK(basis_of(sheet, coefficients).network == NumberBasis::published);
   coefficients.exchanges = MeasuredExchanges({MeasuredCurve{.ranks = 16, .nodes = 2, .points = {{1_MiB, 1.0_ms}}}});
   CHECK(basis_of(sheet, coefficients).network == NumberBasis::measured);

@@ -52,6 +52,20 @@ TEST_CASE("every bundled software file can be read, and has the source of each f
   }
 }
 
+TEST_CASE("a variant names a bundled framework, and does not pass the name on to files that extend it") {
+  const auto names = software_names();
+  for (const std::string& name : names) {
+    const std::string framework = load_software(name).framework;
+    INFO(name << ": " << framework);
+    if (framework.empty()) continue;
+    CHECK(framework != name);
+    REQUIRE(std::find(names.begin(), names.end(), framework) != names.end());
+    CHECK(load_software(framework).framework.empty());
+  }
+  CHECK(load_software("fsdp").framework == "pytorch");
+  CHECK(parse_software("format: 1\nsoftware: mine\ndescription: d\nextends: fsdp\n", "m.yaml").framework.empty());
+}
+
 TEST_CASE("a software file sets only its own values") {
   const SoftwareFile software = parse_software(small_software, "s.yaml");
   CHECK(software.settings.number("launch_overhead") == 30e-6);

@@ -113,7 +113,7 @@ TEST_CASE("nodes are joined according to the topology") {
   CHECK(circuits.shape.global_bandwidth == Bandwidth(2.5e9));
   CHECK(circuits.network != nullptr);
   CHECK(machine_with("topology: {kind: {value: rail-optimised, source: sheet}}\n").network != nullptr);
-  const MachineSheet sheet = parse_machine_sheet(two_levels + torus, "m.yaml");
+  const SourcedMachine sheet = parse_sourced_machine(two_levels + torus, "m.yaml");
   bool listed = false;
   for (const SourcedNumber& number : sheet.numbers) {
     if (number.key == "topology.extents") listed = number.value == "4x4" && number.source == "the data sheet";

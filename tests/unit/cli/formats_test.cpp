@@ -36,6 +36,21 @@ TEST_CASE("numbers of bytes are whole, other numbers are not changed") {
   CHECK(csv_of(Json::array({Json{{"a_bytes", 1.5}, {"b", 1.5}}})) == "a_bytes,b\n2,1.5\n");
 }
 
+TEST_CASE("the last piece of a bar has its own color, and the others have the usual ones") {
+  Table table({words("plan"), words("where time goes")}, 0);
+  table.add({"dp8", "computing 75 %, waiting 25 %"});
+  table.bars = Bars{1, {"computing", "waiting"}, {{0.75, 0.25}}};
+  const auto page = [&](Tone last) {
+    table.bars->last = last;
+    Report report;
+    report.document.add(table);
+    return html_format(report, Style(false));
+  };
+  CHECK(page(Tone::grey).find("<rect class=\"t8\" x=\"75.00\"") != std::string::npos);
+  CHECK(page(Tone::dark).find("<rect class=\"t9\" x=\"75.00\"") != std::string::npos);
+  CHECK(page(Tone::dark).find("<rect class=\"t1\" x=\"0.00\"") != std::string::npos);
+}
+
 TEST_CASE("a share that rounds to zero has no sign") {
   CHECK(share_text(-0.004) == "0 %");
   CHECK(share_text(0.004) == "0 %");

@@ -167,7 +167,7 @@ TEST_CASE("an amount of money has thousands, millions and a currency") {
   CHECK(parse("5000")->currency.empty());
   CHECK(parse("3 MXN")->amount == 3);  // Mexican pesos, not millions
   CHECK(parse("3MMXN")->amount == 3e6);
-  for (const char* const wrong : {"", "USD", "-3USD", "0", "nan", "inf", "10xUSD", "10usd", "1e30", "10kk"}) {
+  for (const char* const wrong : {"", "USD", "-3USD", "0", "nan", "inf", "10xUSD", "10XYZ", "10usd", "1e30", "10kk"}) {
     INFO(wrong);
     CHECK_FALSE(parse(wrong));
     CHECK_FALSE(problem.hint.empty());

@@ -230,6 +230,35 @@ TEST_CASE("a counted loop is followed turn by turn, or its body is read once, as
   }
 }
 
+TEST_CASE("a loop over known words is followed turn by turn, unless it starts commands") {
+  for (const std::string script :
+       {"X=; for s in 1 2 3; do X=\"$X n$s\"; done; args $X $s\n",
+        "for s in a b; do mkdir -p $s; L+=(\"--x $s\"); done; args \"${L[@]}\"\n",
+        "N=2; for s in 1 $N; do K=$((s * 2)); done; args $K\n", "for s in 1; do args $s; done; args $s\n"}) {
+    INFO(script);
+    if (::access("/bin/bash", X_OK) != 0) continue;
+    CHECK(words_of(script) == words_of_bash("mkdir() { :; }\n" + script));
+  }
+  for (const std::string loop : {"for s in 2 3; do args $s; done", "for s in $A 3; do X=$s; done; args $X",
+                                 "for s in 2 3; do break; done; args $s", "for s in *.json a; do X=$s; done; args $X"}) {
+    INFO(loop);
+    CHECK(certainty_of(loop + "\n", 1) != Certainty::known);
+  }
+  const std::string stages = "for s in 1 2 3; do\ncat > ds_$s.json <<EOF\nstage $s\nEOF\ndone\n";
+  const ShellScript script = read_shell_script(stages, "run.sh", {});
+  REQUIRE(script.documents.size() == 3);
+  CHECK(script.documents[1].name == "ds_2.json");
+  CHECK(script.documents[1].text == "stage 2\n");
+  CHECK_FALSE(script.documents[1].differs);
+}
+
+TEST_CASE("a value that --set gives for the variable of a loop decides which turn is read") {
+  const ShellInputs second{.values = {{"s", "2"}}};
+  CHECK(words_of("for s in 1 2 3; do args $s; done\n", second) == "[2]\n");
+  const ShellScript script = read_shell_script("for s in 1 2 3; do args $s; done\n", "run.sh", second);
+  CHECK(script.commands.back().words[1].is_known());
+}
+
 TEST_CASE("a loop that takes too long leaves nothing behind") {
   std::string many;
   for (int i = 0; i < 64; ++i) many += "for ((i=0;i<1300;i++)); do A=1; B=2; C=3; done\n";

@@ -56,6 +56,25 @@ TEST_CASE("a training of an unknown program keeps its arguments, whatever their 
   CHECK(argument_in("srun -N 2 rsync --model_name_or_path gpt2 a b", "--model_name_or_path").empty());
 }
 
+TEST_CASE("the value of an option of srun is not the program that it starts") {
+  for (const std::string value : {"nemo", "swift", "accelerate", "python", "train.py"}) {
+    for (const std::string option : {"--container-image", "--container-name", "-J"}) {
+      const std::string script =
+          "srun -N 2 " + option + " " + value + " --container-writable -l python pretrain.py --bf16 yes\n";
+      INFO(script);
+      const ScriptArguments read = script_arguments(read_shell_script(script, "run.sh", {}));
+      REQUIRE(read.programs.size() == 1);
+      CHECK(read.programs.front().text == "pretrain.py");
+      CHECK(argument_in(script, "srun:" + option) == value);
+      CHECK(argument_in(script, "--bf16") == "yes");
+    }
+  }
+  const std::string launched =
+      "srun --container-readonly --container-image torchrun torchrun --nnodes 4 train.py --bf16 yes\n";
+  CHECK(argument_in(launched, "torchrun:--nnodes") == "4");
+  CHECK(argument_in(launched, "--bf16") == "yes");
+}
+
 TEST_CASE("options before -- count for launchers that are known, if they are counts") {
   const std::string training = " -- torchrun --nproc_per_node 2 train.py --bf16";
   const auto devices = [&](const std::string& start) { return argument_in(start + training, "launch:--gpus"); };

@@ -1,0 +1,17 @@
+#include "calibration/inputs/currency.hpp"
+
+namespace ddl {
+
+bool is_currency(std::string_view text) {
+  constexpr std::string_view codes =
+      "AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CLP "
+      "CNY COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HTG HUF IDR "
+      "ILS INR IQD IRR ISK JMD JOD JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA MKD MMK MNT "
+      "MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN PYG QAR RON RSD RUB RWF SAR SBD "
+      "SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD UYU UZS VES VND "
+      "VUV WST XAF XCD XCG XOF XPF YER ZAR ZMW ZWG";
+  const std::size_t at = codes.find(text);
+  return text.size() == 3 && at != std::string_view::npos && at % 4 == 0;
+}
+
+}  // namespace ddl
