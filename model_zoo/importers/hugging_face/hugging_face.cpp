@@ -20,13 +20,14 @@ namespace ddl {
 
 // Each reader is defined in the file of its family.
 HuggingFaceReader read_bart, read_bert, read_biogpt, read_bloom, read_camembert, read_clip, read_clip_text, read_clip_vision,
-    read_convnext, read_convnextv2, read_dbrx, read_deepseek_v2, read_deepseek_v3, read_deepseek_v32, read_dinov2,
-    read_dinov3, read_distilbert, read_ernie, read_esm, read_falcon, read_glm4_moe_lite, read_glm_moe_dsa, read_gemma,
-    read_gemma2, read_gemma3, read_gemma3n, read_gemma4, read_gpt2, read_gpt_neox, read_gpt_oss, read_grok, read_kimi_linear,
-    read_lfm2, read_lfm2_moe, read_m2m_100, read_mamba2, read_mbart, read_mimo_v2_flash, read_minicpm3, read_mistral4,
-    read_modernbert, read_mpt, read_mt5, read_nemotron, read_nemotron_h, read_opt, read_pegasus, read_phi, read_resnet,
-    read_roberta, read_sarvam_mla, read_siglip, read_siglip_text, read_siglip_vision, read_siglip2, read_siglip2_text,
-    read_siglip2_vision, read_step3p5, read_swin, read_swinv2, read_t5, read_vit, read_whisper, read_xlm_roberta, read_youtu;
+    read_convnext, read_convnextv2, read_dbrx, read_deberta, read_deberta_v2, read_deepseek_v2, read_deepseek_v3,
+    read_deepseek_v32, read_dinov2, read_dinov3, read_distilbert, read_ernie, read_esm, read_falcon, read_falcon_mamba,
+    read_gemma, read_gemma2, read_gemma3, read_gemma3n, read_gemma4, read_glm4_moe_lite, read_glm_moe_dsa, read_gpt2,
+    read_gpt_neox, read_gpt_oss, read_grok, read_kimi_linear, read_lfm2, read_lfm2_moe, read_m2m_100, read_mamba,
+    read_mamba2, read_mbart, read_mimo_v2_flash, read_minicpm3, read_mistral4, read_modernbert, read_mpt, read_mt5,
+    read_nemotron, read_nemotron_h, read_opt, read_pegasus, read_phi, read_resnet, read_roberta, read_rwkv7, read_sarvam_mla,
+    read_siglip, read_siglip2, read_siglip2_text, read_siglip2_vision, read_siglip_text, read_siglip_vision, read_step3p5,
+    read_swin, read_swinv2, read_t5, read_vit, read_whisper, read_xlm_roberta, read_youtu, read_zamba, read_zamba2;
 
 namespace {
 
@@ -44,6 +45,8 @@ constexpr auto families = std::to_array<HuggingFaceFamily>({{"bart", read_bart},
                                                             {"convnext", read_convnext},
                                                             {"convnextv2", read_convnextv2},
                                                             {"dbrx", read_dbrx},
+                                                            {"deberta", read_deberta},
+                                                            {"deberta-v2", read_deberta_v2},
                                                             {"deepseek_v2", read_deepseek_v2},
                                                             {"deepseek_v3", read_deepseek_v3},
                                                             {"deepseek_v32", read_deepseek_v32},
@@ -54,6 +57,7 @@ constexpr auto families = std::to_array<HuggingFaceFamily>({{"bart", read_bart},
                                                             {"ernie", read_ernie},
                                                             {"esm", read_esm},
                                                             {"falcon", read_falcon},
+                                                            {"falcon_mamba", read_falcon_mamba},
                                                             {"gemma", read_gemma},
                                                             {"gemma2", read_gemma2},
                                                             {"gemma3_text", read_gemma3},
@@ -70,6 +74,7 @@ constexpr auto families = std::to_array<HuggingFaceFamily>({{"bart", read_bart},
                                                             {"lfm2", read_lfm2},
                                                             {"lfm2_moe", read_lfm2_moe},
                                                             {"m2m_100", read_m2m_100},
+                                                            {"mamba", read_mamba},
                                                             {"mamba2", read_mamba2},
                                                             {"mbart", read_mbart},
                                                             {"mimo_v2_flash", read_mimo_v2_flash},
@@ -85,6 +90,7 @@ constexpr auto families = std::to_array<HuggingFaceFamily>({{"bart", read_bart},
                                                             {"phi", read_phi},
                                                             {"resnet", read_resnet},
                                                             {"roberta", read_roberta},
+                                                            {"rwkv7", read_rwkv7},
                                                             {"sarvam_mla", read_sarvam_mla},
                                                             {"siglip", read_siglip},
                                                             {"siglip_text_model", read_siglip_text},
@@ -99,7 +105,9 @@ constexpr auto families = std::to_array<HuggingFaceFamily>({{"bart", read_bart},
                                                             {"vit", read_vit},
                                                             {"whisper", read_whisper},
                                                             {"xlm-roberta", read_xlm_roberta},
-                                                            {"youtu", read_youtu}});
+                                                            {"youtu", read_youtu},
+                                                            {"zamba", read_zamba},
+                                                            {"zamba2", read_zamba2}});
 
 /// A type that is not read, with the reason, and the bundled models of this type.
 struct RefusedType {
@@ -107,10 +115,9 @@ struct RefusedType {
   std::string_view bundled{};
 };
 constexpr std::string_view delta_rule = "no bundled family has its layers with a delta rule",
-                           mamba_1 = "layers with the recurrence of Mamba-1 are not among the operations of model files",
+                           mamba_1 = "no bundled family joins layers of Mamba with windows of attention",
                            rwkv = "the recurrence of RWKV is not among the operations of model files",
                            linear = "layers of linear attention are not among the operations of model files",
-                           disentangled = "attention with separate keys of relative positions is not among the operations",
                            compressed =
                                "attention to compressed or selected tokens of this kind is not among the operations",
                            no_import = "no import builds its layers";
@@ -118,22 +125,16 @@ constexpr auto refused_types = std::to_array<RefusedType>({
     {"albert", "no bundled family has layers that share the weights of a single layer"},
     {"axk1", "no bundled family has a norm after its experts"},
     {"bailing_hybrid", linear},
-    {"deberta", disentangled},
-    {"deberta-v2", disentangled},
     {"deepseek_v4", compressed},
     {"delta_net", "the delta rule without gates is not among the operations of model files"},
     {"detr", no_import, "detr-resnet50"},
-    {"falcon_mamba", mamba_1},
     {"gated_deltanet", delta_rule, "qwen3-next-80b-a3b"},
     {"gla", linear},
     {"gsa", linear},
     {"hgrn2", linear},
     {"gpt_neo", no_import, "gpt-neo-1.3b"},
     {"hubert", no_import, "hubert-base"},
-    {"jamba", mamba_1},
-    {"mamba", mamba_1},
     {"mask2former", no_import, "mask2former-swin-b"},
-    {"minimax", "layers of lightning attention are not among the operations of model files"},
     {"minimax_m3", compressed},
     {"mllama", no_import, "llama3.2-vision-11b"},
     {"nemotron-nas", "no bundled family has layers whose perceptrons have different widths"},
@@ -143,7 +144,6 @@ constexpr auto refused_types = std::to_array<RefusedType>({
     {"rwkv", rwkv},
     {"rwkv5", rwkv},
     {"rwkv6", rwkv},
-    {"rwkv7", rwkv},
     {"samba", mamba_1},
     {"sam", no_import, "sam-vit-b"},
     {"sam2", no_import, "sam2-hiera-b"},
@@ -153,8 +153,6 @@ constexpr auto refused_types = std::to_array<RefusedType>({
     {"step3p7", no_import, "step-3.5-flash"},
     {"transformer", "models of flash-linear-attention have their own keys"},
     {"wav2vec2", no_import, "wav2vec2-base"},
-    {"zamba", "no bundled family has blocks that share weights"},
-    {"zamba2", "no bundled family has blocks that share weights and have adapters of their own"},
 });
 
 /// Keys that contain the language model of a multimodal model.

@@ -16,10 +16,10 @@ namespace hugging_face_types_tests {
 using namespace ddl;
 
 TEST_CASE("a type that no family can express is refused with the reason") {
-  CHECK(refusal_of(R"({"model_type": "jamba"})")
-            .starts_with(
-                "config.json:1:16: models of the type 'jamba' are not read: layers with the recurrence of Mamba-1 are "
-                "not among the operations of model files\n"));
+  CHECK(
+      refusal_of(R"({"model_type": "rwkv6"})")
+          .starts_with("config.json:1:16: models of the type 'rwkv6' are not read: the recurrence of RWKV is not among the "
+                       "operations of model files\n"));
   CHECK(refusal_of(R"({"model_type": "some_vl", "text_config": {"model_type": "step3_text"}})")
             .find("models of the type 'step3_text' are not read") != std::string::npos);
 }
@@ -415,6 +415,16 @@ TEST_CASE("layers of a decoder have the kinds that the file lists") {
             .starts_with("config.json:1:48: one expert is not supported: use at least 2, or 0 for an MLP\n"));
   CHECK(refusal_of(R"({"model_type": "bamba", "mamba_d_head": 7})")
             .starts_with("config.json:1:41: 128 heads of 7 are not the 8192 channels of Mamba-2\n"));
+}
+
+TEST_CASE("Trinity and nanochat have the number of parameters that transformers builds") {
+  // transformers 5.24, default configurations, without the numbers that correct Trinity's routers.
+  const Model trinity = model_of_text(R"({"model_type": "afmoe"})");
+  CHECK(trinity.parameters() == 19'232'598'016);
+  CHECK(trinity.parameters() + trinity.buffers() == 19'232'600'000);
+  CHECK(model_of_text(R"({"model_type": "afmoe", "layer_types": ["sliding_attention"], "num_hidden_layers": 1})")
+            .parameters() < trinity.parameters());
+  CHECK(model_of_text(R"({"model_type": "nanochat"})").parameters() == 256'573'440);
 }
 
 }  // namespace hugging_face_types_tests
