@@ -134,6 +134,10 @@ TEST_CASE("RWKV-7 has the published number of parameters") {
         count(12, 768, 64, 32, 128));
   CHECK(parameters_of(R"("model_type": "rwkv7", "hidden_size": 2560, "num_hidden_layers": 32, "decay_low_rank_dim": 96,
                          "a_low_rank_dim": 96, "v_low_rank_dim": 64, "gate_low_rank_dim": 320)") == 2'947'735'040);
+  CHECK(load_model("rwkv7-0.1b").parameters() == count(12, 768, 64, 32, 128));
+  CHECK(load_model("rwkv7-0.4b").parameters() == 450'767'872);
+  CHECK(load_model("rwkv7-1.5b").parameters() == 1'527'404'544);
+  CHECK(load_model("rwkv7-2.9b").parameters() == 2'947'735'040);
   CHECK(refusal_of(R"({"model_type": "rwkv7", "attn": {"layers": [1]}})").find("all layers of the family") !=
         std::string::npos);
 }
