@@ -4,13 +4,13 @@ namespace ddl {
 
 // Each reader is defined in the file with the name of its operation.
 OperationReader read_activation, read_add, read_additive_attention, read_append, read_attention, read_channel_shuffle,
-    read_class_token, read_combine, read_concat, read_convolution, read_crop, read_deformable_attention, read_dispatch,
-    read_dropout, read_elementwise, read_embedding, read_flatten, read_fourier_mixing, read_fully_connected,
-    read_gated_delta, read_gather, read_identity, read_index_scores, read_input, read_interaction,
-    read_latent_keys_and_values, read_loss, read_lstm, read_mamba2, read_multiply, read_norm, read_pick, read_pool,
-    read_position_embedding, read_query_key_norm, read_reshape, read_resize, read_rotary_embedding, read_router, read_scale,
-    read_scatter, read_select, read_shift, read_similarities, read_slice, read_softmax, read_space_to_depth,
-    read_transposed_convolution, read_window_attention;
+    read_class_token, read_combine, read_concat, read_convolution, read_crop, read_deformable_attention,
+    read_disentangled_attention, read_dispatch, read_dropout, read_elementwise, read_embedding, read_flatten,
+    read_fourier_mixing, read_fully_connected, read_gated_delta, read_gather, read_identity, read_index_scores, read_input,
+    read_interaction, read_latent_keys_and_values, read_linear_attention, read_loss, read_lstm, read_mamba1, read_mamba2,
+    read_multiply, read_norm, read_pick, read_pool, read_position_embedding, read_query_key_norm, read_reshape, read_resize,
+    read_rotary_embedding, read_router, read_rwkv7, read_scale, read_scatter, read_select, read_shift, read_similarities,
+    read_slice, read_softmax, read_space_to_depth, read_token_shift, read_transposed_convolution, read_window_attention;
 
 std::span<const OperationKind> operation_kinds() {
   static const std::vector<OperationKind> kinds{
@@ -33,6 +33,11 @@ std::span<const OperationKind> operation_kinds() {
        read_convolution},
       {"crop", "size", {"size"}, read_crop},
       {"deformable_attention", "heads", {"heads", "points"}, read_deformable_attention},
+      {"disentangled_attention",
+       "heads",
+       {"heads", "positions", "terms", "features", "matrices", "matrix_biases", "biases", "table", "norm", "padded",
+        "dropout"},
+       read_disentangled_attention},
       {"dispatch", "active", {"active"}, read_dispatch},
       {"dropout", "rate", {"rate", "of"}, read_dropout},
       {"elementwise", "", {}, read_elementwise},
@@ -56,8 +61,10 @@ std::span<const OperationKind> operation_kinds() {
        "heads",
        {"heads", "key_size", "shared", "value_size", "bias"},
        read_latent_keys_and_values},
+      {"linear_attention", "heads", {"heads", "chunk", "norm"}, read_linear_attention},
       {"loss", "kind", {"kind", "soft_cap"}, read_loss},
       {"lstm", "features", {"features", "bidirectional"}, read_lstm},
+      {"mamba1", "", {"state", "rank", "heads", "kernel", "bias", "norms"}, read_mamba1},
       {"mamba2", "", {"heads", "head_size", "state", "groups", "kernel", "chunk", "norm"}, read_mamba2},
       {"multiply", "", {}, read_multiply},
       {"norm", "kind", {"kind", "groups", "scale", "bias"}, read_norm},
@@ -69,6 +76,7 @@ std::span<const OperationKind> operation_kinds() {
       {"resize", "", {"kind", "size", "factor"}, read_resize},
       {"rotary_embedding", "heads", {"heads", "kv_heads", "turned"}, read_rotary_embedding},
       {"router", "experts", {"experts", "active", "scores", "bias", "correction", "groups", "active_groups"}, read_router},
+      {"rwkv7", "heads", {"heads", "chunk"}, read_rwkv7},
       {"scale", "factor", {"factor", "bias", "shift"}, read_scale},
       {"scatter", "tokens", {"tokens"}, read_scatter},
       {"select", "token", {"token"}, read_select},
@@ -77,6 +85,7 @@ std::span<const OperationKind> operation_kinds() {
       {"slice", "", {"first", "channels", "tokens"}, read_slice},
       {"softmax", "", {}, read_softmax},
       {"space_to_depth", "block", {"block"}, read_space_to_depth},
+      {"token_shift", "", {}, read_token_shift},
       {"transposed_convolution",
        "",
        {"filters", "kernel", "stride", "padding", "output_padding", "dilation", "groups", "bias"},

@@ -49,7 +49,8 @@ void read_windows(HuggingFaceConfig& config, const DecoderType& type, DecoderLay
     // last letter stands for a layer without a window.
     period = config.is_text("sliding_window_pattern")
                  ? static_cast<std::int64_t>(config.text({"sliding_window_pattern"}, "").size())
-                 : config.integer({"sliding_window_pattern", "_sliding_window_pattern"}, type.parts.period, 0);
+                 : config.integer({"sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers"},
+                                  type.parts.period, 0);
   }
   for (std::int64_t i = 0; i < layers && !types && used; ++i) {
     if (period > 0 ? (i + 1) % period != 0 : i >= whole) made.letters[static_cast<std::size_t>(i)] = 'W';
@@ -82,7 +83,7 @@ void read_unrotated(HuggingFaceConfig& config, const DecoderType& type, DecoderL
     unrotated.assign(unrotated.size(), !rotary);
   }
   for (std::size_t i = 0; i < unrotated.size(); ++i) {
-    if (!unrotated[i] || made.letters[i] == 'M' || made.letters[i] == 'L') continue;
+    if (!unrotated[i] || std::string_view("MLSA").find(made.letters[i]) != std::string_view::npos) continue;
     if (made.letters[i] != 'F') {
       config.unknown("no_rope_layers",
                      fmt::format("layer {} has no rotary positions, and does not attend to all tokens", i));
@@ -93,8 +94,9 @@ void read_unrotated(HuggingFaceConfig& config, const DecoderType& type, DecoderL
   }
 }
 
-void read_mamba(HuggingFaceConfig& config, const DecoderType& type, const DecoderDepth& depth, DecoderLayers& made) {
-  if (type.parts.mixer == DecoderMixer::attention || type.parts.mixer == DecoderMixer::delta) return;
+void read_mamba_layers(HuggingFaceConfig& config, const DecoderType& type, const DecoderDepth& depth, DecoderLayers& made) {
+  const DecoderMixer mixer = type.parts.mixer;
+  if (mixer != DecoderMixer::listed && mixer != DecoderMixer::indexed && mixer != DecoderMixer::both) return;
   if (type.parts.mixer == DecoderMixer::both) made.letters.assign(made.letters.size(), 'H');
   if (type.parts.mixer == DecoderMixer::indexed) {
     const auto attention = config.numbers("attn_layer_indices", 0);
@@ -132,7 +134,7 @@ void read_mamba(HuggingFaceConfig& config, const DecoderType& type, const Decode
   config.require("mamba_conv_bias", true, "the convolution has a bias");
 }
 
-void read_delta(HuggingFaceConfig& config, const DecoderType& type, const DecoderDepth& depth, DecoderLayers& made) {
+void read_delta_layers(HuggingFaceConfig& config, const DecoderType& type, const DecoderDepth& depth, DecoderLayers& made) {
   if (type.parts.mixer != DecoderMixer::delta) return;
   const std::int64_t interval = config.integer({"full_attention_interval"}, 4);
   const auto kinds = listed(config, {"layer_types"}, {{"linear_attention", 'L'}, {"full_attention", 'F'}}, depth.layers);
@@ -152,6 +154,46 @@ void read_delta(HuggingFaceConfig& config, const DecoderType& type, const Decode
   }
 }
 
+/// Marks layers with linear attention by `A`. In `attn_type_list`, the number 0 stands for such a layer.
+void read_linear_layers(HuggingFaceConfig& config, const DecoderType& type, const DecoderDepth& depth, DecoderLayers& made) {
+  if (type.parts.mixer != DecoderMixer::linear) return;
+  const auto kinds = listed(config, {"layer_types"}, {{"linear_attention", 'A'}, {"full_attention", 'F'}}, depth.layers);
+  const auto numbers = config.numbers("attn_type_list", 0);
+  if (numbers && static_cast<std::int64_t>(numbers->size()) != depth.layers) {
+    config.fail("attn_type_list",
+                fmt::format("'attn_type_list' has {} entries, but there are {} layers", numbers->size(), depth.layers));
+  }
+  for (std::size_t i = 0; i < made.letters.size(); ++i)
+    made.letters[i] = kinds ? (*kinds)[i] : (numbers ? (*numbers)[i] == 0 : i % 2 == 1) ? 'A' : 'F';
+  made.linear_chunk = config.integer({"block_size"}, 256);
+}
+
+/// Marks layers with Mamba by `S`.
+void read_selective_layers(HuggingFaceConfig& config, const DecoderType& type, const DecoderDepth& depth,
+                           DecoderLayers& made) {
+  if (type.parts.mixer != DecoderMixer::periodic) return;
+  const std::int64_t period = config.integer({"attn_layer_period"}, 8);
+  const std::int64_t offset = config.integer({"attn_layer_offset"}, 4, 0, period - 1);
+  const auto kinds =
+      listed(config, {"layers_block_type", "layer_types"},
+             {{"mamba", 'S'}, {"linear_attention", 'S'}, {"attention", 'F'}, {"full_attention", 'F'}}, depth.layers);
+  for (std::size_t i = 0; i < made.letters.size(); ++i)
+    made.letters[i] = kinds ? (*kinds)[i] : static_cast<std::int64_t>(i) % period == offset ? 'F' : 'S';
+  made.selective.inner = config.integer({"mamba_expand"}, 2, 1, 1024) * depth.hidden;
+  const std::int64_t rank = (depth.hidden + 15) / 16;
+  const bool is_auto = config.is_text("mamba_dt_rank");
+  if (is_auto) static_cast<void>(config.text({"mamba_dt_rank"}, "auto"));
+  made.selective.rank = is_auto ? rank : config.integer({"mamba_dt_rank"}, rank);
+  made.selective.has_convolution_bias = config.boolean("mamba_conv_bias", true);
+  made.mamba.state = config.integer({"mamba_d_state"}, 16);
+  made.mamba.convolution = config.integer({"mamba_d_conv"}, 4);
+  made.mamba.has_bias = made.mamba.has_output_bias = config.boolean("mamba_proj_bias", false);
+  config.require("mamba_inner_layernorms", true, "step size, B and C have norms");
+  for (const std::string_view key : {"use_mamba_kernels", "use_mambapy", "use_associative_scan", "num_logits_to_keep",
+                                     "n_ctx", "calc_logits_for_entire_prompt"})
+    config.accept(key);
+}
+
 /// Returns, for each layer, whether the layer has experts.
 std::vector<bool> sparse_layers(HuggingFaceConfig& config, const DecoderExperts& experts, std::int64_t layers) {
   std::vector<bool> sparse(static_cast<std::size_t>(layers), true);
@@ -159,7 +201,7 @@ std::vector<bool> sparse_layers(HuggingFaceConfig& config, const DecoderExperts&
     for (std::size_t i = 0; i < sparse.size(); ++i) sparse[i] = has_experts(static_cast<std::int64_t>(i));
   };
   if (experts.dense == DecoderDense::first) {
-    const std::int64_t dense = config.integer({"first_k_dense_replace"}, experts.dense_layers, 0);
+    const std::int64_t dense = config.integer({"first_k_dense_replace", "num_dense_layers"}, experts.dense_layers, 0);
     choose([dense](std::int64_t i) { return i >= dense; });
   } else if (experts.dense == DecoderDense::steps) {
     const std::int64_t step = config.integer({"decoder_sparse_step"}, 1);
@@ -172,6 +214,10 @@ std::vector<bool> sparse_layers(HuggingFaceConfig& config, const DecoderExperts&
     const std::int64_t last = config.integer({"moe_layer_end_index"}, layers - 1, -1);
     const std::int64_t step = config.integer({"moe_layer_interval"}, 1);
     choose([&](std::int64_t i) { return (i + 1) % step == 0 && i >= first && (last < 0 || i <= last); });
+  } else if (experts.dense == DecoderDense::periodic) {
+    const std::int64_t period = config.integer({"expert_layer_period"}, 2);
+    const std::int64_t offset = config.integer({"expert_layer_offset"}, 1, 0, period - 1);
+    choose([&](std::int64_t i) { return i % period == offset; });
   } else if (experts.dense == DecoderDense::interleaved) {
     const std::int64_t step = config.integer({"interleave_moe_layer_step"}, 1);
     const auto numbers = config.numbers("moe_layers", 0);
@@ -188,8 +234,10 @@ std::vector<bool> sparse_layers(HuggingFaceConfig& config, const DecoderExperts&
 DecoderLayers read_decoder_layers(HuggingFaceConfig& config, const DecoderType& type, const DecoderDepth& depth) {
   DecoderLayers made{.letters = std::string(static_cast<std::size_t>(depth.layers), 'F')};
   if (type.parts.mixer == DecoderMixer::attention) read_windows(config, type, made);
-  read_mamba(config, type, depth, made);
-  read_delta(config, type, depth, made);
+  read_mamba_layers(config, type, depth, made);
+  read_delta_layers(config, type, depth, made);
+  read_linear_layers(config, type, depth, made);
+  read_selective_layers(config, type, depth, made);
   read_unrotated(config, type, made);
   if (depth.experts == 0) return made;
   const std::vector<bool> sparse = sparse_layers(config, type.parts.experts, depth.layers);

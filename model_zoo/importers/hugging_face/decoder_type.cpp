@@ -110,7 +110,12 @@ void read_experts(HuggingFaceConfig& config, const DecoderType& type, Decoder& d
   };
   require_said(usual.count_key, usual.count);
   decoder.experts = config.integer({usual.count_key, usual.other_count_key}, usual.count, 0);
-  // A single expert would be an MLP with a router, which no operation supports.
+  // In Jamba, one expert stands for an MLP. Elsewhere, a single expert would be an MLP with a router, which no operation
+  // supports.
+  if (decoder.experts == 1 && usual.dense == DecoderDense::periodic) {
+    decoder.experts = 0;
+    for (const std::string_view key : {"expert_layer_period", "expert_layer_offset"}) config.accept(key);
+  }
   if (decoder.experts == 1) config.fail(usual.count_key, "one expert is not supported: use at least 2, or 0 for an MLP");
   require_said(usual.active_key, usual.active);
   decoder.active = config.integer({usual.active_key}, usual.active, decoder.experts > 0 ? 1 : 0);
@@ -209,6 +214,16 @@ void set_delta(const DecoderDelta& delta, FamilyModel& model) {
   model.set("convolution", delta.convolution);
 }
 
+void set_selective(const DecoderLayers& layers, FamilyModel& model) {
+  model.set("inner", layers.selective.inner);
+  model.set("step_rank", layers.selective.rank);
+  model.set("step_norms", "trained");
+  model.set_flag("convolution_bias", layers.selective.has_convolution_bias);
+  model.set("state", layers.mamba.state);
+  model.set("convolution", layers.mamba.convolution);
+  model.set_flag("mamba_bias", layers.mamba.has_bias);
+}
+
 FamilyModel general(const DecoderType& type, const Decoder& decoder) {
   FamilyModel model{.family = "decoder"};
   const auto has = [&letters = decoder.layers.letters](std::string_view any) {
@@ -216,14 +231,17 @@ FamilyModel general(const DecoderType& type, const Decoder& decoder) {
   };
   model.set("pattern", fmt::format("\"{}\"", shortest_pattern(decoder.layers.letters)));
   set_shared(decoder, model);
-  if (has("FWNMHL")) model.set("feed_forward", decoder.feed_forward);
+  if (has("FWNMHLSA")) model.set("feed_forward", decoder.feed_forward);
   set_rest(decoder, model);
   if (decoder.turned == 0) model.set("positions", decoder.tokens);
   model.set("turned", decoder.turned);
   if (decoder.layers.window > 0) model.set("window", decoder.layers.window);
   if (decoder.layers.chunk > 0) model.set("chunk", decoder.layers.chunk);
-  model.set("norm", type.parts.norm == DecoderNorm::rms ? "rms" : "layer");
-  if (type.parts.norm == DecoderNorm::without_weights) model.set_flag("norm_scale", false);
+  const bool has_weights =
+      type.parts.norm != DecoderNorm::without_weights && type.parts.norm != DecoderNorm::rms_without_weights;
+  const bool is_rms = type.parts.norm == DecoderNorm::rms || type.parts.norm == DecoderNorm::rms_without_weights;
+  model.set("norm", is_rms ? "rms" : "layer");
+  if (!has_weights) model.set_flag("norm_scale", false);
   model.set_flag("norm_bias", type.parts.norm == DecoderNorm::layer);
   model.set("norms", type.parts.norms == DecoderNorms::before   ? "before"
                      : type.parts.norms == DecoderNorms::behind ? "behind"
@@ -231,13 +249,14 @@ FamilyModel general(const DecoderType& type, const Decoder& decoder) {
   model.set_flag("parallel", decoder.parallel);
   static constexpr EnumNames<DecoderQueryKeyNorm> norms{"no", "head", "each_head", "all_heads"};
   model.set("query_key_norm", norms[decoder.query_key_norm]);
+  if (!has_weights && decoder.query_key_norm != DecoderQueryKeyNorm::none) model.set_flag("query_key_scale", false);
   model.set_flag("gated", type.parts.is_gated);
   if (type.parts.has_output_gate) model.set_flag("output_gate", true);
   model.set_flag("qkv_bias", decoder.qkv_bias);
   model.set_flag("projection_bias", decoder.projection_bias);
   model.set_flag("feed_forward_bias", decoder.feed_forward_bias);
   if (decoder.head_bias) model.set_flag("head_bias", true);
-  if (has("fwnmhl")) {
+  if (has("fwnmhlsa")) {
     model.set("experts", decoder.experts);
     model.set("active", decoder.active);
     model.set("expert_feed_forward", decoder.expert_feed_forward);
@@ -252,6 +271,8 @@ FamilyModel general(const DecoderType& type, const Decoder& decoder) {
   }
   if (has("MHmh")) set_mamba(decoder.layers.mamba, model);
   if (has("Ll")) set_delta(decoder.layers.delta, model);
+  if (has("Ss")) set_selective(decoder.layers, model);
+  if (has("Aa") && decoder.layers.linear_chunk != 256) model.set("linear_chunk", decoder.layers.linear_chunk);
   if (decoder.residual_dropout > 0) model.set_number("residual_dropout", decoder.residual_dropout);
   if (decoder.embedding_dropout > 0) model.set_number("embedding_dropout", decoder.embedding_dropout);
   return model;

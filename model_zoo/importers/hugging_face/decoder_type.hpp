@@ -15,7 +15,7 @@ struct DecoderSwitch {
   bool usual = false;  ///< the value if the file does not have the key
 };
 
-enum class DecoderNorm { rms, layer, layer_without_bias, without_weights };
+enum class DecoderNorm { rms, layer, layer_without_bias, without_weights, rms_without_weights };
 /// Whether norms are before each part, after each part, or both before and after.
 enum class DecoderNorms { before, behind, both };
 /// The heads that a norm of queries and keys covers; see the operation query_key_norm.
@@ -45,15 +45,18 @@ enum class DecoderMixer {
   listed,   ///< as listed in `layers_block_type` or `layer_types`; Mamba-2 if there is no list
   indexed,  ///< attention in the layers listed in `attn_layer_indices`, Mamba-2 in all others
   both,     ///< in each layer, attention and Mamba-2, whose outputs are added
-  delta     ///< as listed in `layer_types`, otherwise a gated delta rule in all layers but each n-th
+  delta,    ///< as listed in `layer_types`, otherwise a gated delta rule in all layers but each n-th
+  linear,   ///< as listed in `layer_types` or `attn_type_list`, otherwise linear attention in each second layer
+  periodic  ///< attention in each `attn_layer_period`-th layer from `attn_layer_offset` on, Mamba in all others
 };
 
 /// The layers with an MLP and no experts.
 enum class DecoderDense {
   none,
-  first,        ///< the first `first_k_dense_replace` layers
+  first,        ///< the first `first_k_dense_replace` or `num_dense_layers` layers
   steps,        ///< all layers but each `decoder_sparse_step`-th, and those listed in `mlp_only_layers`
   range,        ///< layers outside of `moe_layer_start_index` to `moe_layer_end_index`
+  periodic,     ///< all layers but each `expert_layer_period`-th from `expert_layer_offset` on
   interleaved,  ///< all layers but those in `moe_layers`, or all but each `interleave_moe_layer_step`-th
 };
 

@@ -34,4 +34,46 @@ FamilyModel read_mamba2(HuggingFaceConfig& config) {
   return model;
 }
 
+namespace {
+
+/// Reads a decoder that consists of the mixers of Mamba alone. `norms`: of step size, B and C.
+FamilyModel read_selective_decoder(HuggingFaceConfig& config, std::string_view classes, std::string_view norms) {
+  FamilyModel model{.family = "nemotron-h"};
+  const std::int64_t layers = config.layers({"num_hidden_layers", "n_layer"}, 32);
+  const std::int64_t hidden = config.size({"hidden_size", "d_model"}, 768);
+  model.set("pattern", fmt::format("\"(S){}\"", layers));
+  model.set("hidden", hidden);
+  model.set("heads", std::int64_t{1});        // no layer has attention,
+  model.set("mamba_heads", std::int64_t{1});  // or Mamba-2
+  model.set("inner", config.integer({"intermediate_size", "d_inner"}, config.integer({"expand"}, 2, 1, 1024) * hidden));
+  model.set("state", config.integer({"state_size"}, 16));
+  model.set("convolution", config.integer({"conv_kernel"}, 4));
+  const std::int64_t rank = (hidden + 15) / 16;
+  if (config.is_text("time_step_rank")) {
+    static_cast<void>(config.text({"time_step_rank"}, "auto"));
+    model.set("step_rank", rank);
+  } else {
+    model.set("step_rank", config.integer({"time_step_rank"}, rank));
+  }
+  model.set("step_norms", norms);
+  model.set_flag("mamba_bias", config.boolean("use_bias", false));
+  model.set_flag("convolution_bias", config.boolean("use_conv_bias", true));
+  model.set("vocabulary", config.size({"vocab_size"}, 50280));
+  model.set("tokens", std::int64_t{2048});
+  model.set("head", config.head_of(classes));
+  model.set_flag("tied", config.tied(true));
+  if (config.activation({"hidden_act"}, "silu") != "silu") config.fail("hidden_act", "Mamba has the activation silu");
+  for (const std::string_view key : {"use_mambapy", "use_falcon_mambapy", "use_associative_scan", "mixer_rms_eps", "ssm_cfg",
+                                     "fused_add_norm", "rms_norm", "residual_in_fp32", "time_step_init_scheme"})
+    config.accept(key);
+  return model;
+}
+
+}  // namespace
+
+// Defaults of MambaConfig and FalconMambaConfig. Samples have the 2,048 tokens of Mamba's paper [Gu and Dao, "Mamba", arXiv
+// 2312.00752, appendix E.2]. Falcon Mamba has norms without scales.
+FamilyModel read_mamba(HuggingFaceConfig& config) { return read_selective_decoder(config, "Mamba", "no"); }
+FamilyModel read_falcon_mamba(HuggingFaceConfig& config) { return read_selective_decoder(config, "FalconMamba", "plain"); }
+
 }  // namespace ddl

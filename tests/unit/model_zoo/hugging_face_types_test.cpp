@@ -16,17 +16,16 @@ namespace hugging_face_types_tests {
 using namespace ddl;
 
 TEST_CASE("a type that no family can express is refused with the reason") {
-  CHECK(refusal_of(R"({"model_type": "jamba"})")
-            .starts_with(
-                "config.json:1:16: models of the type 'jamba' are not read: layers with the recurrence of Mamba-1 are "
-                "not among the operations of model files\n"));
+  CHECK(
+      refusal_of(R"({"model_type": "rwkv6"})")
+          .starts_with("config.json:1:16: models of the type 'rwkv6' are not read: the recurrence of RWKV is not among the "
+                       "operations of model files\n"));
   CHECK(refusal_of(R"({"model_type": "some_vl", "text_config": {"model_type": "step3_text"}})")
             .find("models of the type 'step3_text' are not read") != std::string::npos);
 }
 
 TEST_CASE("if a bundled model has a type that is not read, the hint names it") {
-  for (const std::string type :
-       {"detr", "gated_deltanet", "hubert", "mask2former", "mllama", "sam", "sam2", "segformer", "step3p7", "wav2vec2"}) {
+  for (const std::string type : {"detr", "gated_deltanet", "mask2former", "mllama", "sam", "sam2", "segformer", "step3p7"}) {
     INFO(type);
     const std::string refusal = refusal_of(R"({"model_type": ")" + type + R"("})");
     const std::string words = "hint: the bundled ";
@@ -415,6 +414,35 @@ TEST_CASE("layers of a decoder have the kinds that the file lists") {
             .starts_with("config.json:1:48: one expert is not supported: use at least 2, or 0 for an MLP\n"));
   CHECK(refusal_of(R"({"model_type": "bamba", "mamba_d_head": 7})")
             .starts_with("config.json:1:41: 128 heads of 7 are not the 8192 channels of Mamba-2\n"));
+}
+
+TEST_CASE("Trinity and nanochat have the number of parameters that transformers builds") {
+  // transformers 5.24, default configurations, without the numbers that correct Trinity's routers.
+  const Model trinity = model_of_text(R"({"model_type": "afmoe"})");
+  CHECK(trinity.parameters() == 19'232'598'016);
+  CHECK(trinity.parameters() + trinity.buffers() == 19'232'600'000);
+  CHECK(model_of_text(R"({"model_type": "afmoe", "layer_types": ["sliding_attention"], "num_hidden_layers": 1})")
+            .parameters() < trinity.parameters());
+  CHECK(model_of_text(R"({"model_type": "nanochat"})").parameters() == 256'573'440);
+}
+
+TEST_CASE("encoders of speech and GPT-Neo have the number of parameters that transformers builds") {
+  // transformers 5.24, without the vector of masked positions and the norms of the positional convolution's weights; of the
+  // conformer without its unused positional convolution (tests/data/media_model_parameters.csv).
+  const std::string large = R"(, "hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16,
+      "intermediate_size": 4096, "feat_extract_norm": "layer", "conv_bias": true)";
+  CHECK(model_of_text(R"({"model_type": "wav2vec2"})").parameters() == 94'396'320 - 896);
+  CHECK(model_of_text(R"({"model_type": "hubert"})").parameters() == 94'396'320 - 896);
+  CHECK(model_of_text(R"({"model_type": "wav2vec2", "do_stable_layer_norm": true)" + large + "}").parameters() ==
+        315'471'520 - 1152);
+  CHECK(model_of_text(R"({"model_type": "wav2vec2-conformer", "position_embeddings_type": "rotary")" + large + "}")
+            .parameters() == load_model("wav2vec2-conformer-large").parameters());
+  CHECK(refusal_of(R"({"model_type": "wav2vec2-conformer"})").find("only rotary positions are read") != std::string::npos);
+  CHECK(refusal_of(R"({"model_type": "hubert", "conv_kernel": [10, 3, 3, 3, 3, 2]})").find("have other sizes") !=
+        std::string::npos);
+  CHECK(model_of_text(R"({"model_type": "gpt_neo"})").parameters() == load_model("gpt-neo-1.3b").parameters());
+  CHECK(refusal_of(R"({"model_type": "gpt_neo", "num_layers": 2, "attention_layers": ["global"]})")
+            .find("'attention_layers' has 1 entries, but there are 2 layers") != std::string::npos);
 }
 
 }  // namespace hugging_face_types_tests

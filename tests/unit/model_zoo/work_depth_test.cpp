@@ -105,6 +105,12 @@ const std::vector<Depths> golden{
     {"lstm", sequence, "  - lstm: 8\n", 69, 101, 102},
     // Both directions run concurrently. The gradient of the input is summed over 2 · 4 · 8 gates.
     {"lstm", sequence, "  - lstm: {features: 8, bidirectional: yes}\n", 69, 102, 102},
+    // There are a prefix sum over 16 tokens, a state of 4 channels and a norm of 8: 4 + 2 + 3. The gradients of the norm's
+    // scale take log2 16 + log2 4 steps.
+    {"linear_attention", sequence, "  - linear_attention: {heads: 2, norm: yes}\n", 9, 9, 6},
+    // There are a window of 4 tokens, a matrix of 12 channels and one of 2, a prefix sum over 16 tokens, and a state of 5
+    // channels: 2 + 4 + 1 + 4 + 3.
+    {"mamba1", sequence, "  - mamba1: {state: 5, rank: 2}\n", 14, 14, 6},
     // There are a window of 4 tokens, a prefix sum over 16 tokens, a state of 5 channels and a norm
     // of 6: 2 + 4 + 3 + 3. The gradients of the parameters take log2 16 + log2 4 steps.
     {"mamba2", sequence, "  - mamba2: {heads: 2, head_size: 3, state: 5}\n", 12, 12, 6},
@@ -113,6 +119,9 @@ const std::vector<Depths> golden{
      "  - fully_connected: 12\n    name: points\n"
      "  - deformable_attention: {heads: 2, points: 2}\n    from: [input, points]\n",
      4, 5, 0},
+    // Heads have 4 channels: the depth of attention, and log2 3 for the sum of three terms. The gradient of a position is
+    // summed over 4 samples, 16 tokens and 8 channels.
+    {"disentangled_attention", sequence, "  - disentangled_attention: {heads: 2, positions: 32}\n", 12, 12, 9},
     // Both transforms take 7 steps, and each matrix ⌈log2 3⌉. Its gradient is a sum over 8 · 6 frequencies and 4 samples.
     {"fourier_mixing", image, "  - fourier_mixing: 2\n", 18, 18, 8},
     // A score takes log2 12 steps over channels and log2 2 over heads, and the selection log2 16.
@@ -136,6 +145,10 @@ const std::vector<Depths> golden{
     {"position_embedding", words, "  - position_embedding: 32\n", 1, 0, 2},
     // Heads have 4 channels: log2 4. The gradient of the scale of the two query heads is summed over 4 · 16 · 2 heads.
     {"query_key_norm", sequence, "  - query_key_norm: 2\n", 2, 2, 7},
+    // There are a prefix of 16 products of matrices over 12 channels, a state and a norm of 12: 4 · 4 + 4 + 4.
+    {"rwkv7", sequence, "  - rwkv7: 2\n    from: [input, input, input, input, input, input]\n", 24, 24, 6},
+    // The gradient of a weight is summed over 4 · 16 tokens.
+    {"token_shift", sequence, "  - token_shift\n", 1, 1, 6},
     {"reshape", image, "  - reshape: {channels: 480}\n", 1, 1, 0},
     {"resize", image, "  - resize: {kind: nearest, factor: 2}\n", 1, 1, 0},
     {"rotary_embedding", sequence, "  - rotary_embedding: 2\n", 1, 1, 0},
