@@ -135,7 +135,7 @@ double shifted(std::string_view number, int shift) {
 }
 
 std::string example_hint(const Dimension& dimension, std::string_view number = "900") {
-  return fmt::format("write for example '{} {}'", number, dimension.example);
+  return fmt::format("for example '{} {}'", number, dimension.example);
 }
 
 UnitProblem unknown_unit(std::string_view text, std::string_view written, const std::string& unit, const Dimension& wanted) {

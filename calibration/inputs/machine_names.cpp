@@ -298,10 +298,9 @@ std::string sheet_command(const std::string& name) {
   if (const std::size_t colon = name.rfind(':'); colon != std::string::npos && find_machine(name.substr(0, colon))) {
     const std::string gpus = name.substr(colon + 1);
     if (!gpus.empty() && gpus.find_first_not_of("0123456789") == std::string::npos)
-      throw Error(
-          problem,
-          fmt::format("write --machine {} --gpus {}; only 'recommend' and 'explain' take numbers of GPUs in --machine",
-                      name.substr(0, colon), gpus));
+      throw Error(problem,
+                  fmt::format("use --machine {} --gpus {}; only 'recommend' and 'explain' take numbers of GPUs in --machine",
+                              name.substr(0, colon), gpus));
   }
   std::vector<std::string> own;
   for (const EmbeddedFile& file : machine_files()) own.emplace_back(file.name);

@@ -19,7 +19,7 @@ namespace ddl {
 /// Names a moment of a step: `backward of layer4.0.conv1`, `update`.
 [[nodiscard]] std::string moment_text(StepPhase phase, int layer, const Model& model);
 
-/// Names the ranks with the largest memory: `each of the 4 ranks of stage 1 of 2`, or `all ranks have the same`.
+/// Names the ranks with the largest memory: `each of the 4 ranks of stage 1 of 2`, or `all ranks have equal memory`.
 [[nodiscard]] std::string fullest_rank_text(const Plan& plan, int stage);
 
 /// The name of MemoryBreakdown::held in reports.

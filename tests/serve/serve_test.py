@@ -123,7 +123,7 @@ class Serving(unittest.TestCase):
         text = self.server.ask(f"/compare?a={quiet}&b={quiet}%26tokens%3D1T")[2]
         self.assertEqual(text.count("resnet50 has no sequences: the number of tokens is ignored"), 1)
         text = self.server.ask(f"/compare?a={quiet}&zzz={quiet}")[2]
-        self.assertIn("& is not a parameter of a comparison#39;zzz&#39;", text.replace("'", "&#39;"))
+        self.assertIn("&#39;zzz&#39; is not a parameter of a comparison", text.replace("'", "&#39;"))
         self.assertNotIn('class="cards"', text)
 
     def test_no_progress_is_told_of_a_search_that_does_not_run(self):
