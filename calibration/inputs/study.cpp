@@ -491,7 +491,7 @@ Study::Study(StudySpec spec, StudyInputs inputs)
                                    .dataset_bytes = bytes_per_sample(dataset_, model_) * samples_of(dataset_, model_),
                                    .files_per_sample = files_per_sample(dataset_, model_),
                                    .image_pixels = static_cast<double>(dataset_.image_pixels),
-                                   .named_dataset = !spec_.dataset.empty(),
+                                   .named_dataset = spec_.reads_dataset || !spec_.dataset.empty(),
                                    .stored_raw = is_stored_raw(dataset_)});
 }
 

@@ -24,7 +24,7 @@ struct Job {
   Bytes dataset_bytes{};
   double files_per_sample = 1;             ///< files that a node opens to read a sample
   double image_pixels = 0;                 ///< pixels of an encoded image, which are decoded for each sample; 0: not encoded
-  bool named_dataset = false;              ///< whether the user named the data set
+  bool named_dataset = false;              ///< whether the training reads a data set, which the user named or a run read
   bool stored_raw = false;                 ///< whether samples are stored element by element, so that parts can be read
   std::shared_ptr<const void> replaced{};  ///< keeps alive the parts that with_… functions set
 
