@@ -494,6 +494,7 @@ Study::Study(StudySpec spec, StudyInputs inputs)
                                    .files_per_sample = files_per_sample(dataset_, model_),
                                    .image_pixels = static_cast<double>(dataset_.image_pixels),
                                    .named_dataset = !spec_.dataset.empty(),
+                                   .was_read = spec_.reads_dataset,
                                    .stored_raw = is_stored_raw(dataset_)});
 }
 

@@ -25,7 +25,8 @@ struct StudySpec {
   std::optional<std::int64_t> sequence;  ///< tokens of a sample; unset: the model's own
   /// tokens of a document in packed sequences; unset: a sequence is one document
   std::optional<std::int64_t> packed_length;
-  std::string dataset;  ///< empty: the data set that fits the model's input
+  std::string dataset;         ///< empty: the data set that fits the model's input
+  bool reads_dataset = false;  ///< whether a measured step read samples (MeasuredRun::includes_io)
   std::string machine = "dgx-a100";
   /// coefficients: a file, a bundled name, or `none`. If empty: the bundled coefficients of a
   /// bundled machine, or the coefficients that belong to a machine file (own_coefficients).

@@ -81,6 +81,7 @@ BundledErrorRows bundled_error_rows() {
     append(all.rows, own);
     for (const KnownKernels kernels : {KnownKernels::of_other_devices, KnownKernels::none})
       append(all.rows, error_rows(table, kernels));
+    append(all.reading, reading_rows(table));
     if (known != nullptr && known->teaches) append(all.learned, learned_rows(table));
     tables.emplace_back(std::move(table), std::move(own));
   }

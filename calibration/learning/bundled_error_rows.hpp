@@ -13,6 +13,7 @@ struct BundledErrorRows {
   std::vector<ErrorRow> rows;
   std::vector<ErrorRow> stand_ins;  ///< predictions with all kernel data and the settings of other software
   std::vector<ErrorRow> learned;    ///< predictions with a fit to other runs of the same table
+  std::vector<ErrorRow> reading;    ///< predictions of runs that include reading samples
 };
 
 /// Predicts all bundled runs, which takes a minute.

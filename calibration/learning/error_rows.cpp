@@ -22,15 +22,17 @@ namespace {
 /// Predicts runs of one table, and compares the predicted with the measured times.
 class RowMaker {
  public:
-  RowMaker(const ErrorTable& table, KnownKernels known) : table_(table), known_(known) {}
+  RowMaker(const ErrorTable& table, KnownKernels known, bool of_reading = false)
+      : table_(table), known_(known), of_reading_(of_reading) {}
 
-  /// Returns no row for a run of another quantity than the time of a step, for a run that includes reading samples, and for
-  /// a run without a prediction. `software`: predicts the run in place of its own software, unless empty.
+  /// Returns no row for a run of another quantity than the time of a step, for a run that includes reading samples (or does
+  /// not, `of_reading`), and for a run without a prediction. `software`: predicts the run in place of its own software,
+  /// unless empty.
   std::optional<ErrorRow> row(std::size_t index, const std::string& software) {
     MeasuredRun run = in_seconds(table_.runs[index]);
     const bool has_input = run.includes_io == "yes" || run.includes_io == "probably";
     const bool of_steps = run.quantity == "iter_total_s" || run.quantity == "iter_without_update_s";
-    if (!of_steps || has_input || run.value <= 0) return std::nullopt;
+    if (!of_steps || has_input != of_reading_ || run.value <= 0) return std::nullopt;
     if (run.model != model_) {  // what the runs of one model share is large
       for (auto& [name, predictor] : predictors_) predictor->forget_studies();
       model_ = run.model;
@@ -83,6 +85,7 @@ class RowMaker {
 
   const ErrorTable& table_;
   KnownKernels known_;
+  bool of_reading_;
   std::string model_;
   std::map<std::string, std::unique_ptr<RunPredictor>> predictors_;
 };
@@ -111,6 +114,16 @@ std::vector<ErrorRow> error_rows(const ErrorTable& table, KnownKernels known) {
   std::vector<ErrorRow> rows;
   for (std::size_t i = 0; i < table.runs.size(); ++i) {
     if (std::optional<ErrorRow> row = maker.row(i, "")) rows.push_back(std::move(*row));
+  }
+  return rows;
+}
+
+std::vector<ErrorRow> reading_rows(const ErrorTable& table) {
+  RowMaker maker(table, KnownKernels::all, true);
+  std::vector<ErrorRow> rows;
+  for (std::size_t i = 0; i < table.runs.size(); ++i) {
+    std::optional<ErrorRow> row = maker.row(i, "");
+    if (row && row->time.reads_samples) rows.push_back(std::move(*row));
   }
   return rows;
 }

@@ -60,6 +60,9 @@ struct ErrorTable {
 /// Predicts the time of each run's step, with or without its update. Leaves out runs of other quantities, runs that include
 /// reading samples, and runs without a prediction.
 [[nodiscard]] std::vector<ErrorRow> error_rows(const ErrorTable& table, KnownKernels known = KnownKernels::all);
+/// Predicts the runs that error_rows() leaves out because they include reading samples, with all kernel data. Leaves out
+/// those of samples of tokens (TimeSensitivity::reads_samples), which are read in no time.
+[[nodiscard]] std::vector<ErrorRow> reading_rows(const ErrorTable& table);
 
 /// The makers of the rows' devices and of bundled devices, except NVIDIA: the first words of the devices' names, sorted.
 [[nodiscard]] std::vector<std::string> foreign_makers(std::span<const ErrorRow> rows);

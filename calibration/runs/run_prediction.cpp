@@ -225,6 +225,7 @@ const Study& RunPredictor::study(const MeasuredRun& run, bool ideal) {
     spec.precision = precision;
     spec.optimizer = run.optimizer;
     if (ideal) spec.assumptions = ideal_assumptions();
+    spec.reads_dataset = input;
     if (!input) spec.settings.set("input", {input_none, SettingOrigin::run, {}});
     StudyInputs inputs;
     const auto known = models_.find(run.model);

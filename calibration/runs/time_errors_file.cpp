@@ -115,7 +115,8 @@ std::string print_groups(const TimeErrorsFile& file) {
   return text;
 }
 
-/// Reads the additional widths for software without measured runs, and for devices of other makers without measured runs.
+/// Reads the additional widths for software without measured runs, for devices of other makers without measured runs, and
+/// for steps that read samples.
 void read_unmeasured(const YamlNode& root, TimeErrorsFile& file) {
   TimeErrors& errors = file.errors;
   const YamlNode without = root.at("software_without_runs");
@@ -127,6 +128,11 @@ void read_unmeasured(const YamlNode& root, TimeErrorsFile& file) {
   foreign.only_keys({"faster", "slower", "held", "makers"});
   errors.new_foreign_device = {foreign.at("faster").number(0, most_width), foreign.at("slower").number(0, most_width)};
   file.foreign_held = foreign.at("held").number(0, 1);
+  const YamlNode reading = root.at("reading_samples");
+  reading.only_keys({"faster", "slower", "runs", "held"});
+  errors.reading_samples = {reading.at("faster").number(0, most_width), reading.at("slower").number(0, most_width)};
+  file.reading_runs = static_cast<int>(reading.at("runs").integer(0, std::numeric_limits<int>::max()));
+  file.reading_held = reading.at("held").number(0, 1);
   for (const YamlNode& maker : foreign.at("makers").items()) errors.makers.push_back(maker.text());
 }
 
@@ -179,7 +185,8 @@ TimeErrorsFile parse_time_errors(const std::string& text, const std::string& ori
                   "coverage",
                   "held_out",
                   "evidence",
-                  "foreign_devices_without_runs"});
+                  "foreign_devices_without_runs",
+                  "reading_samples"});
   TimeErrorsFile file;
   file.source = root.at("source").text();
   TimeErrors& errors = file.errors;
@@ -245,6 +252,8 @@ std::string print_time_errors(const TimeErrorsFile& file) {
   text += fmt::format("foreign_devices_without_runs: {{faster: {:.3g}, slower: {:.3g}, held: {:.3f}, makers: [{}]}}\n",
                       errors.new_foreign_device.faster, errors.new_foreign_device.slower, file.foreign_held,
                       fmt::join(errors.makers, ", "));
+  text += fmt::format("reading_samples: {{faster: {:.3g}, slower: {:.3g}, runs: {}, held: {:.3f}}}\n",
+                      errors.reading_samples.faster, errors.reading_samples.slower, file.reading_runs, file.reading_held);
   text += fmt::format("kinds_together: {:.3g}\nown_of_plan: {:.3g}\nlearned_scatter: {:.3g}\nlearned_growth: {:.3g}\n",
                       errors.kinds_together, errors.own_of_plan, errors.learned_scatter, errors.learned_growth);
   text += fmt::format(

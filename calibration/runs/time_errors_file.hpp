@@ -76,6 +76,8 @@ struct TimeErrorsFile {
   /// The share of runs on devices of TimeErrors::new_foreign_device that intervals cover; each left-out group counts the
   /// same.
   double foreign_held = 0;
+  int reading_runs = 0;       ///< runs of TimeErrors::reading_samples
+  double reading_held = 0;    ///< share of them whose interval covers the run; each set counts the same
   int stand_ins = 0;          ///< predictions with the settings of another software than the run's
   double stand_ins_held = 0;  ///< share of stand-ins whose interval covers the run; each software has the same weight
   int learned_runs = 0;       ///< runs that were predicted with a fit to other runs

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "calibration/learning/bundled_error_rows.hpp"
+#include "calibration/learning/reading_errors_fit.hpp"
 #include "calibration/learning/time_errors_fit.hpp"
 #include "calibration/runs/time_errors_file.hpp"
 #include "cli/commands/coefficients_output.hpp"
@@ -72,6 +73,10 @@ Document intervals_document(const TimeErrorsFile& file) {
         fmt::format("software without measured runs: {} of {} predictions with settings of other software are covered",
                     whole_percent(file.stand_ins_held), with_thousands(file.stand_ins)));
   }
+  if (file.reading_runs > 0) {
+    document.line(fmt::format("steps that read images, volumes or sound: {} of {} runs are covered",
+                              whole_percent(file.reading_held), with_thousands(file.reading_runs)));
+  }
   if (file.learned_runs > 0) {
     document.line(fmt::format("with factors fitted to other runs: {} of {} runs are covered",
                               whole_percent(file.learned_held), with_thousands(file.learned_runs)));
@@ -122,6 +127,10 @@ Json json_of(const TimeErrorsFile& fit) {
                                    {"held", fit.stand_ins_held},
                                    {"faster", fit.errors.new_software.faster},
                                    {"slower", fit.errors.new_software.slower}};
+  json["reading_samples"] = {{"runs", fit.reading_runs},
+                             {"held", fit.reading_held},
+                             {"faster", fit.errors.reading_samples.faster},
+                             {"slower", fit.errors.reading_samples.slower}};
   json["learned"] = {{"runs", fit.learned_runs}, {"held", fit.learned_held}};
   json["learned_beyond"] = {{"runs", fit.beyond_runs}, {"held", fit.beyond_held}};
   return json;
@@ -130,6 +139,7 @@ Json json_of(const TimeErrorsFile& fit) {
 TimeErrorsFile fitted_file() {
   const BundledErrorRows rows = bundled_error_rows();
   TimeErrorsFile file = fit_time_errors(rows.rows, rows.stand_ins, rows.learned);
+  fit_reading_errors(file, rows.reading);
   int runs = 0;
   for (const SetCoverage& set : file.coverage) runs += set.runs;
   file.source = fmt::format(

@@ -82,6 +82,7 @@ struct TimeSensitivity {
   /// Standard deviation of the logarithm of the step, with kernels slower and faster, if the factor of the kernels comes
   /// from other networks (KernelScale::spread); 0 if the factor is known.
   double scale_slower = 0, scale_faster = 0;
+  bool reads_samples = false;  ///< whether the step reads and prepares images, volumes or sound of a data set
 };
 
 }  // namespace ddl

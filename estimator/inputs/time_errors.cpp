@@ -67,6 +67,11 @@ ErrorWidth device_width(const TimeErrors& errors, const TimeSensitivity& time) {
   return is_new_foreign_device(errors, time) ? errors.new_foreign_device : ErrorWidth{};
 }
 
+/// Returns the error of a step that reads samples, which depends on the host, its loader and the sizes of samples.
+ErrorWidth reading_width(const TimeErrors& errors, const TimeSensitivity& time) {
+  return time.reads_samples ? errors.reading_samples : ErrorWidth{};
+}
+
 /// Returns the error of the measured runs with this value of a trait; null if no run has the value.
 const TraitError* find_trait(const TraitErrors& all, const std::string& name) {
   const auto found = std::lower_bound(all.measured.begin(), all.measured.end(), name,
@@ -118,6 +123,7 @@ std::vector<WidthShare> width_shares(const TimeErrors& errors, const TimeSensiti
       {is_measured_software(errors, time) ? "software" : "software without measured runs", software_width(errors, time)});
   if (is_new_foreign_device(errors, time))
     shares.push_back({"device without measured runs of this kind of model", device_width(errors, time)});
+  if (time.reads_samples) shares.push_back({"reading and preparing samples", reading_width(errors, time)});
   const TraitDoubt doubt = trait_doubt(errors, time);
   const double of_traits = two_sided * std::sqrt(doubt.variance);
   shares.push_back({"network, software and device", {of_traits, of_traits}});
@@ -145,7 +151,7 @@ double variance_of(const TimeErrors& errors, const TimeSensitivity& time, const 
       others += square(own);
     }
   }
-  others += square(device_width(errors, time).*side);
+  others += square(device_width(errors, time).*side) + square(reading_width(errors, time).*side);
   if (slower) others += square(time.routing);
   // Runs of other networks do not show how far the kernels of this network are from theirs.
   const double scale = square(two_sided * (slower ? time.scale_slower : time.scale_faster));

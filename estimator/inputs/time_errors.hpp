@@ -56,6 +56,8 @@ struct TimeErrors {
   /// The additional error on a device of `makers` that no measured run of the network's kind used. Most constants are fitted
   /// to devices of NVIDIA.
   ErrorWidth new_foreign_device{};
+  /// The additional error of a step that reads samples (TimeSensitivity::reads_samples). Widths are fitted to other steps.
+  ErrorWidth reading_samples{};
   EnumArray<ModelClass, std::vector<std::string>> measured_software{};  ///< sorted names of software with measured runs
   double kinds_together = 0.5;  ///< correlation of the errors of two types of kernels
   /// The variance of the error that differs between plans of one model on one machine, divided by the unexplained variance.

@@ -20,16 +20,14 @@ std::shared_ptr<const Replaced<Part>> replaced(Part part, const Job& job) {
 
 Job Job::with_coefficients(Coefficients other) const {
   const auto own = ddl::replaced(std::move(other), *this);
-  return {facts,        machine,       own->part,        kernels,      assumptions,   samples_per_epoch,
-          sample_bytes, dataset_bytes, files_per_sample, image_pixels, named_dataset, stored_raw,
-          own};
+  return {facts,         machine,          own->part,    kernels,       assumptions, samples_per_epoch, sample_bytes,
+          dataset_bytes, files_per_sample, image_pixels, named_dataset, was_read,    stored_raw,        own};
 }
 
 Job Job::with_assumptions(const Assumptions& other) const {
   const auto own = ddl::replaced(other, *this);
-  return {facts,        machine,       coefficients,     kernels,      own->part,     samples_per_epoch,
-          sample_bytes, dataset_bytes, files_per_sample, image_pixels, named_dataset, stored_raw,
-          own};
+  return {facts,         machine,          coefficients, kernels,       own->part, samples_per_epoch, sample_bytes,
+          dataset_bytes, files_per_sample, image_pixels, named_dataset, was_read,  stored_raw,        own};
 }
 
 }  // namespace ddl

@@ -25,6 +25,7 @@ struct Job {
   double files_per_sample = 1;             ///< files that a node opens to read a sample
   double image_pixels = 0;                 ///< pixels of an encoded image, which are decoded for each sample; 0: not encoded
   bool named_dataset = false;              ///< whether the user named the data set
+  bool was_read = false;                   ///< whether a measured step read samples, whose time depends on an unknown host
   bool stored_raw = false;                 ///< whether samples are stored element by element, so that parts can be read
   std::shared_ptr<const void> replaced{};  ///< keeps alive the parts that with_… functions set
 

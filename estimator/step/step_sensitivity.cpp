@@ -145,6 +145,8 @@ TimeSensitivity sensitivity(const Estimator& estimator, const Plan& plan) {
   result.software = job.coefficients.software.name;
   const std::string network = facts.kind + " " + std::string(model_class_names[result.model_class]) + ", ";
   result.traits = {facts.family, network + result.software, network + job.machine.device.name};
+  const bool is_read = job.assumptions.include_input && (job.was_read || job.assumptions.decodes_images);
+  result.reads_samples = is_read && !facts.model->input.sequence && job.sample_bytes > Bytes{};
   const std::vector<int>& firsts = estimator.stages(plan);
   if (firsts.empty()) return result;
   const SplitTables::SlopeTable& slope_table = estimator.tables().slope_table(plan);

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "calibration/learning/reading_errors_fit.hpp"
 #include "calibration/learning/time_errors_fit.hpp"
 #include "calibration/runs/time_errors_file.hpp"
 #include "core/error.hpp"
@@ -75,6 +76,25 @@ TEST_CASE("a file of widths with an unknown key or a negative width is refused w
   };
   CHECK(with("launches:", "lunches:").find("did you mean 'launches'") != std::string::npos);
   CHECK(with("faster: ", "faster: -").find("widths.yaml:5:") != std::string::npos);
+}
+
+TEST_CASE("a fit finds the additional error of steps that read samples") {
+  TimeErrorsFile file = fit_time_errors(synthetic_rows(0.2), {}, {});
+  const double known = std::log(interval_of(file.errors, synthetic_rows(0.2).front().time).high);
+  std::vector<ErrorRow> reading = synthetic_rows(0.2);
+  constexpr double slower = 0.9;
+  for (ErrorRow& row : reading) {
+    row.time.reads_samples = true;
+    row.log_ratio = row.first_log_ratio += slower;
+  }
+  fit_reading_errors(file, reading);
+  CHECK(file.errors.reading_samples.faster == 0);
+  CHECK(std::log(interval_of(file.errors, reading.front().time).high) > known + slower / 2);
+  CHECK(file.reading_held >= 0.9);
+  CHECK(file.reading_runs == static_cast<int>(reading.size()));
+  file.source = "synthetic runs";
+  CHECK(parse_time_errors(print_time_errors(file), "widths.yaml").errors.reading_samples.slower ==
+        Approx(file.errors.reading_samples.slower).epsilon(0.01));
 }
 
 TEST_CASE("a fit finds the additional error of devices of other makers from devices that are left out") {

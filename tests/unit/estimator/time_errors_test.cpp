@@ -164,6 +164,22 @@ TEST_CASE("the usual error of a trait widens the interval to its side, and cance
   CHECK(interval_of(errors, fast).high < 1.5);
 }
 
+TEST_CASE("a step that reads samples has an additional error") {
+  TimeErrors errors = some_errors();
+  errors.reading_samples = {0.1, 0.7};
+  const TimeSensitivity synthetic = of_kernels(TimeBasis::fitted);
+  TimeSensitivity reading = synthetic;
+  reading.reads_samples = true;
+  const double before = std::log(interval_of(errors, synthetic).high) - 0.05;  // the usual error is added to the root
+  CHECK(std::log(interval_of(errors, reading).high) - 0.05 == Approx(std::hypot(before, 0.7)));
+  CHECK(interval_of(errors, reading).low < interval_of(errors, synthetic).low);
+  const auto is_of_reading = [](const WidthShare& share) { return share.width == ErrorWidth{0.1, 0.7}; };
+  CHECK(std::ranges::count_if(width_shares(errors, reading), is_of_reading) == 1);
+  CHECK(std::ranges::count_if(width_shares(errors, synthetic), is_of_reading) == 0);
+  // Two plans read the same samples.
+  CHECK(ratio_interval_of(errors, reading, reading).high == ratio_interval_of(errors, synthetic, synthetic).high);
+}
+
 TEST_CASE("a device of another maker that no run of the kind used has an additional error") {
   TimeErrors errors = some_errors();
   errors.new_foreign_device = {0.1, 0.5};
