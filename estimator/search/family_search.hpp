@@ -28,7 +28,7 @@ struct SearchCommons {
         options(its_options),
         space(its_options, its_estimator.job().facts, its_estimator.job().machine),
         time_bounds(its_estimator),
-        bounds(its_estimator, time_bounds, space),
+        bounds(its_estimator, time_bounds, space, its_options.devices),
         activation_bounds(its_estimator),
         sharding_bounds(its_estimator, space),
         leaders(its_options),
