@@ -155,9 +155,11 @@ bool StageBalance::assign(const Limits& limits) {
   Limits reached;
   int end = static_cast<int>(before_.size()) - 1;
   begins_.back() = end;
+  int places_of_latest = 1;
   for (int stage = stages_ - 1; stage >= 0; --stage) {
     const double in_flight =
-        micro_batches_in_flight(Schedule::one_forward_one_backward, stage, stages_, weights_.micro_batches);
+        !by_memory ? 0.0
+                   : micro_batches_in_flight(Schedule::one_forward_one_backward, stage, stages_, weights_.micro_batches);
     const StageLoad& last = before_[static_cast<std::size_t>(end)];
     double time = 0, held = 0;
     const auto fits = [&](int begin) {
@@ -178,10 +180,16 @@ bool StageBalance::assign(const Limits& limits) {
     };
     // Every earlier stage has at least one group of layers.
     int begin = stage == 0 ? 0 : end - 1;
-    if (!fits(begin)) return false;
-    if (stage > 0) {
-      begin = farthest(stage, begin, fits);
+    if (stage == 0) {
+      if (!fits(begin)) return false;
+    } else {
+      // Balanced stages have about as many places each.
+      const int alike = std::clamp(end - places_of_latest, stage, begin);
+      const bool is_enough = fits(alike);
+      if (!is_enough && (alike == begin || !fits(begin))) return false;
+      begin = is_enough ? farthest(stage, alike, fits) : farthest(alike + 1, begin, fits);
       static_cast<void>(fits(begin));
+      places_of_latest = end - begin;
     }
     reached.longest = std::max(reached.longest, time);
     reached.fullest = std::max(reached.fullest, held);

@@ -274,7 +274,7 @@ ParameterCounts parameter_counts(const StageOf& stage) {
 }
 
 MemoryState kept_by_micro_batch(const StageOf& stage) {
-  MemoryTally tally(CachingAllocator::granule(stage.job.machine.device.is_processor));
+  MemoryTally tally(CachingAllocator::granule(stage.job.machine.device.is_processor), false);
   StageRequests requests(stage, tally);
   requests.keep(1);
   return tally.mark();

@@ -23,7 +23,8 @@ class MemoryTally {
   static constexpr bool folds = true;
 
   /// `granule`: requests are rounded up to multiples of this many bytes; 0: no rounding.
-  explicit MemoryTally(double granule) : granule_(granule) {}
+  /// `has_peaks`: whether peak() will be asked for.
+  explicit MemoryTally(double granule, bool has_peaks = true) : granule_(granule), has_peaks_(has_peaks) {}
 
   /// Adds `times` requests of `bytes` bytes each.
   [[nodiscard]] Block allocate(Bytes bytes, MemoryItem item, int layer, double times = 1) {
@@ -71,12 +72,14 @@ class MemoryTally {
     if (block.passing) now_.passing += block.bytes * times;
   }
   void note() {
+    if (!has_peaks_) return;
     Peak& peak = peaks_[phase_ == StepPhase::update ? 1 : 0];
     peak.most = max(peak.most, now_.allocated + more_);
     if (now_.allocated > peak.state.allocated) peak.state = now_;
   }
 
   double granule_;
+  bool has_peaks_;
   MemoryState now_;
   std::array<Peak, 2> peaks_;
   Bytes more_{};

@@ -119,9 +119,9 @@ void FamilySearch::try_mesh(const Mesh& mesh, std::int64_t count) {
 Seconds FamilySearch::guess(const Mesh& mesh) const {
   Plan plan = plan_of(mesh);
   Seconds least(std::numeric_limits<double>::infinity());
-  for (const auto& [bare, micro_batches] : commons_.bounds.by_micro_batches(plan)) {
-    if (bare >= least.value()) break;
-    plan.micro_batches = micro_batches;
+  for (const TimeBounds::BySize& bare : commons_.bounds.by_micro_batches(plan)) {
+    if (bare.bound >= least) break;
+    plan.micro_batches = bare.micro_batches;
     for (const LikeChoices& choices : space_.choices(plan)) {
       set_choices(plan, choices.front());
       if (estimator_.limits(plan).empty()) least = min(least, commons_.time_bounds.least(Closeness::exchanges, plan));
@@ -141,8 +141,9 @@ void FamilySearch::end(const std::deque<Mesh>& meshes) {
 
 void FamilySearch::report(bool finished, SearchResult& result) const {
   result.considered += shapeless_ + counts_.considered;
-  // The number of plans of a mesh that are pruned together is an estimate.
-  result.pruned += std::min(counts_.pruned, counts_.considered - counts_.estimated);
+  // The number of plans of a mesh that are pruned together is an estimate. A mesh may have several numbers of recomputed
+  // blocks, which are considered as one plan.
+  result.pruned += std::max<std::int64_t>(0, std::min(counts_.pruned, counts_.considered - counts_.estimated));
   result.timed += counts_.timed;
   result.estimated += counts_.estimated;
   result.feasible += counts_.feasible;
@@ -335,13 +336,14 @@ std::vector<std::int64_t> FamilySearch::promising(Plan plan) {
   if (may_break_limits_ || plan.mesh[Axis::pipeline] == 1 || !may_be_beaten()) return all;
   std::vector<std::int64_t> left;
   double least_beaten = std::numeric_limits<double>::infinity();
-  for (const auto& [bound, micro_batches] : commons_.bounds.by_micro_batches(plan)) {
+  for (const TimeBounds::BySize& each : commons_.bounds.by_micro_batches(plan)) {
+    const double bound = each.bound.value();
     if (rounded(bound) > rounded(least_beaten)) break;
-    plan.micro_batches = micro_batches;
-    if (beaten(Seconds(bound), plan)) {
+    plan.micro_batches = each.micro_batches;
+    if (beaten(each.bound, plan)) {
       least_beaten = std::min(least_beaten, bound);
     } else {
-      left.push_back(micro_batches);
+      left.push_back(each.micro_batches);
     }
   }
   std::sort(left.begin(), left.end());

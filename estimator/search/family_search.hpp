@@ -28,7 +28,7 @@ struct SearchCommons {
         options(its_options),
         space(its_options, its_estimator.job().facts, its_estimator.job().machine),
         time_bounds(its_estimator),
-        bounds(its_estimator, time_bounds, space, its_options.left_out),
+        bounds(its_estimator, time_bounds, space, its_options.devices, its_options.left_out),
         activation_bounds(its_estimator),
         sharding_bounds(its_estimator, space),
         leaders(its_options),

@@ -1,24 +1,35 @@
 #include "estimator/search/mesh_bounds.hpp"
 
-#include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace ddl {
 
-const MeshBounds::BareBounds& MeshBounds::by_micro_batches(Plan plan) {
+MeshBounds::Alike MeshBounds::alike(const Plan& plan) const {
   // Factors fitted to measured runs may make kernels faster. The factors differ between families.
   const Family family = estimator_.job().coefficients.learned.empty() ? 0 : plan.mesh.family();
-  BareBounds& known = known_[{family, plan.mesh.batch_parts(), plan.mesh[Axis::pipeline], plan.mesh[Axis::expert],
-                              plan.mesh[Axis::context]}];
-  if (!known.empty()) return known;
-  for (const std::int64_t micro_batches : space_.micro_batches(plan)) {
-    plan.micro_batches = micro_batches;
-    const Seconds least = left_out_[SearchBound::size] ? Seconds{} : bounds_.least(Closeness::size, plan);
-    known.emplace_back(least.value(), micro_batches);
-    if (plan.mesh[Axis::pipeline] == 1) break;  // without a pipeline, a single micro-batch is fastest
+  return {family, plan.mesh.batch_parts(), plan.mesh[Axis::pipeline], plan.mesh[Axis::expert], plan.mesh[Axis::context]};
+}
+
+const MeshBounds::BareBounds& MeshBounds::by_micro_batches(const Plan& plan) {
+  const Alike key = alike(plan);
+  const auto place = known_.find(key);
+  if (place != known_.end()) return place->second;
+  Lists::node_type list = earlier_.extract(key);
+  BareBounds bounds = list.empty() ? bounds_.by_size(plan, space_.micro_batches(plan)) : std::move(list.mapped());
+  if (left_out_[SearchBound::size]) {
+    for (TimeBounds::BySize& each : bounds) each.bound = {};
   }
-  std::sort(known.begin(), known.end());
-  return known;
+  if (known_bounds_ + bounds.size() > kept_bounds) {
+    earlier_ = std::exchange(known_, {});
+    known_bounds_ = 0;
+  }
+  known_bounds_ += bounds.size();
+  return known_.emplace(key, std::move(bounds)).first->second;
+}
+
+Seconds MeshBounds::bare(const Plan& plan) {
+  return Seconds(bare_.of(alike(plan), [&] { return by_micro_batches(plan).front().bound.value(); }));
 }
 
 Seconds MeshBounds::exchanges_of_sample(const Plan& plan) {
@@ -40,18 +51,13 @@ Seconds MeshBounds::exchanges_of_sample(const Plan& plan) {
 }
 
 Seconds MeshBounds::of(const Plan& plan) {
-  if (left_out_[SearchBound::degrees]) return Seconds(by_micro_batches(plan).front().first);
+  if (left_out_[SearchBound::degrees]) return bare(plan);
   return bounds_.by_degrees(plan, exchanges_of_sample(plan));
 }
 
-Seconds MeshBounds::full(Plan plan) {
-  Seconds least(std::numeric_limits<double>::max());
-  for (const auto& [bare, micro_batches] : by_micro_batches(plan)) {
-    if (bare >= least.value()) break;
-    plan.micro_batches = micro_batches;
-    least = min(least, of(plan));
-  }
-  return least;
+Seconds MeshBounds::full(const Plan& plan) {
+  if (left_out_[SearchBound::degrees]) return bare(plan);
+  return bounds_.least_by_degrees(plan, exchanges_of_sample(plan), by_micro_batches(plan));
 }
 
 }  // namespace ddl

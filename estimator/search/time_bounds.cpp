@@ -25,9 +25,6 @@
 namespace ddl {
 namespace {
 
-/// Bounds add up the times of a step in a different order, so sums differ by rounding.
-constexpr double rounding = 1 - 1e-11;
-
 /// Returns an upper bound of the total rate over all links of a level. A measured φ may be less than flows divided by links.
 double most_of(const Job& job, const LinkLevel& level) {
   double links = level.rails;
@@ -43,23 +40,6 @@ double fastest_link(const Job& job) {
   for (const LinkLevel& level : job.machine.levels) fastest = std::max(fastest, most_of(job, level));
   return fastest;
 }
-/// The factor by which fitted factors may lower a bound: the smallest fitted factor, or 1.
-struct Discount {
-  double alpha = 1, beta = 1, kernels = 1;
-};
-Discount discount_of(const Job& job, const Plan& plan) {
-  if (!job.assumptions.learned || job.coefficients.learned.empty()) return {};
-  const Learned learned = learned_of(job.coefficients.learned, plan.mesh.family());
-  Discount least;
-  for (const Purpose purpose : {Purpose::gradient, Purpose::layer, Purpose::halo}) {
-    const PathCoefficients path = path_coefficients(purpose);
-    least.alpha = std::min(least.alpha, learned[path.alpha]);
-    least.beta = std::min(least.beta, learned[path.beta]);
-  }
-  least.kernels = std::min(1.0, learned[Coefficient::kernels]);
-  return least;
-}
-
 /// Returns a lower bound of the time to move `bytes` in a group of p ranks. The group must send at least (1−1/p) of the
 /// vector over the links of a device. If links are shared, the group must also send (1−1/n) of the vector over the rails
 /// between its n nodes.
@@ -152,7 +132,7 @@ Seconds TimeBounds::with_input(Seconds rest, const Plan& plan) const {
 Seconds TimeBounds::of(Closeness closeness, const Plan& plan) const {
   switch (closeness) {
     case Closeness::size:
-      return of_size(plan);
+      return by_size(plan, {plan.micro_batches}).front().bound / rounding;
     case Closeness::degrees:
       return of_degrees(plan, {});
     case Closeness::placement:
@@ -246,20 +226,6 @@ bool TimeBounds::may_fill_bubbles(const Plan& plan, const ScheduleOrder& order) 
          may_schedule(job_.facts, plan, order.schedule);
 }
 
-Seconds TimeBounds::shortest_of_all(RelaxedStep step, const Plan& plan) const {
-  Seconds least(std::numeric_limits<double>::infinity());
-  for (const int chunks : steps_.virtual_stages_of(plan)) {
-    step.chunks = chunks;
-    least = min(least, shortest_run(step));
-  }
-  const auto orders = all_schedules();
-  const auto fills = [&](const ScheduleOrder* order) { return may_fill_bubbles(plan, *order); };
-  if (std::none_of(orders.begin(), orders.end(), fills)) return least;
-  step.chunks = 1;
-  step.fills_bubbles = true;
-  return min(least, shortest_run(step));
-}
-
 Seconds TimeBounds::of_layers(const Plan& plan) const {
   Plan bare = plan;
   bare.recompute = Recompute::none;
@@ -285,7 +251,7 @@ const TimeBounds::Parts& TimeBounds::parts_of(const Plan& plan) const {
   Plan split = split_of(plan);
   split.micro_batches = 1;
   if (parts_ && parts_->split == split) return *parts_;
-  const Discount discount = discount_of(job_, plan);
+  const Discount discount = discount_of(plan);
   Parts& parts = parts_.emplace(split);
   parts.kernels = discount.kernels;
   parts.beta = discount.beta;
@@ -341,10 +307,6 @@ RelaxedStep TimeBounds::bare_step(const Plan& plan, double kernels, Seconds laun
   return step;
 }
 
-Seconds TimeBounds::of_size(const Plan& plan) const {
-  return shortest_of_all(bare_step(plan, discount_of(job_, plan).kernels, least_launches(plan), disturbance(plan)), plan);
-}
-
 Seconds TimeBounds::least_launches(const Plan& plan) const {
   // If tables are distributed, a rank runs fewer kernels.
   if (!job_.facts.tables.empty()) return {};
@@ -394,43 +356,28 @@ TimeBounds::LayersStep TimeBounds::layers_step(const Plan& plan, const ExchangeT
   if (!layers.has_exchanges) return layers;
 
   // Transfers take one micro-batch through all stages.
-  const double item = item_bytes(plan.precision);
   const double samples = static_cast<double>(plan.global_batch) / plan.mesh.product(batch_axes) / micro_batches;
-  const double tiles = samples / positions * item;
-  const auto moving = [&](double bytes, Axis axis) {
-    const Seconds anywhere = Bytes(bytes) * parts.layer[static_cast<std::size_t>(axis)];
-    if (placed == nullptr || anywhere == Seconds{}) return anywhere;
-    return max(anywhere, placed->least_time(Bytes(bytes), family_bit(axis)));
-  };
+  if (placed == nullptr) {
+    const LinearTime exchanges = exchanges_by_degrees(plan);
+    layers.exchanges = exchanges.fixed + exchanges.of_sample * samples;
+    layers.step.hop = parts.alpha;
+    return layers;
+  }
+  const double item = item_bytes(plan.precision), tiles = samples / positions * item;
   const auto add = [&](Axis axis, Seconds time) { layers.exchanges += time * least_exposed_share(job_, plan, axis); };
   if (spatial > 1) {
     const Bytes halos(parts.traffic.halo_items * samples * item);
-    if (placed != nullptr) {
-      const Link link = placed->neighbour_link(family_bit(Axis::spatial), Purpose::halo).link;
-      add(Axis::spatial, link.alpha * parts.traffic.messages + halos / splits * link.beta);
-    } else {
-      add(Axis::spatial, parts.alpha * parts.traffic.messages + halos / splits * parts.halo);
-    }
+    const Link link = placed->neighbour_link(family_bit(Axis::spatial), Purpose::halo).link;
+    add(Axis::spatial, link.alpha * parts.traffic.messages + halos / splits * link.beta);
     add(Axis::spatial, Bytes(parts.traffic.gathered_items * samples * item) * parts.gathered);
   }
-  if (plan.mesh[Axis::filter] > 1) {
-    // For every micro-batch, there is one exchange of outputs and one of gradients. No collective has fewer rounds than a
-    // tree.
-    add(Axis::filter, parts.alpha * (split_collectives_ * std::ceil(std::log2(plan.mesh[Axis::filter]))));
-    // An Allreduce counts twice. If both a filter split and a channel split divide a layer, each split sums the share
-    // that the other one leaves, and gathers the whole tensor.
-    add(Axis::filter, moving((split_outputs_ + 2.0 * split_inputs_ / plan.mesh[Axis::channel]) * tiles, Axis::filter));
-  }
-  if (plan.mesh[Axis::channel] > 1)
-    add(Axis::channel, moving((2.0 * channel_outputs_ / plan.mesh[Axis::filter] + channel_inputs_) * tiles, Axis::channel));
-  // A tensor split may leave experts whole, so the elements of experts are not counted.
-  if (plan.mesh[Axis::tensor] > 1 && plan.mesh[Axis::tensor] <= smallest_tensor_units_)
-    add(Axis::tensor, moving((tensor_items_ - tensor_items_of_experts_) * tiles, Axis::tensor));
-
-  layers.step.hop = parts.alpha;
-  if (placed != nullptr && plan.mesh[Axis::pipeline] > 1) {
-    layers.step.hop = hop_time(plan, least_crossing(plan), *placed);
-  }
+  if (plan.mesh[Axis::filter] > 1) add(Axis::filter, starts_of_filters(plan));
+  each_split_of_layers(plan.mesh, [&](Axis axis, double items) {
+    const Seconds anywhere = Bytes(items * tiles) * parts.layer[static_cast<std::size_t>(axis)];
+    const bool has_none = anywhere == Seconds{};
+    add(axis, has_none ? anywhere : max(anywhere, placed->least_time(Bytes(items * tiles), family_bit(axis))));
+  });
+  layers.step.hop = plan.mesh[Axis::pipeline] > 1 ? hop_time(plan, least_crossing(plan), *placed) : parts.alpha;
   return layers;
 }
 
@@ -443,14 +390,7 @@ Seconds TimeBounds::with_split(const LayersStep& layers, const OfSplit& split, c
 }
 
 Seconds TimeBounds::of_degrees(const Plan& plan, Seconds exchanges) const {
-  const Seconds bound = with_split(layers_step(plan, nullptr), {{}, exchanges}, plan);
-  const Software& software = job_.coefficients.software;
-  const bool sparse = software.gradient_density || job_.assumptions.allreduce == AllreduceAlgorithm::sparse ||
-                      software.gradient_algorithm == AllreduceAlgorithm::sparse ||
-                      software.hybrid_gradient_algorithm == AllreduceAlgorithm::sparse;
-  const Bytes gradients = shown_gradients(plan);
-  if (sparse || gradients.value() <= 0 || job_.machine.levels.empty()) return bound;
-  return bound + gradients * 2.0 * parts_of(plan).gradients;
+  return with_split(layers_step(plan, nullptr), {{}, exchanges}, plan) + gradients_by_degrees(plan);
 }
 
 Seconds TimeBounds::of_exchanges(const Plan& plan, Seconds kernels) const {

@@ -46,16 +46,35 @@ class TimeBounds {
   /// Returns a lower bound of the time of layer-wise exchanges for each sample, for any number of micro-batches, and for
   /// plans with these degrees that have this placement and divide layers in this way.
   [[nodiscard]] Seconds exchanges_of_sample(Plan plan) const;
+  /// The bound by size for a number of micro-batches, with the values to which closer bounds add.
+  struct BySize {
+    Seconds bound{};
+    Seconds busy{}, longest{};  ///< times of a step without exchanges, as in RelaxedStep
+    std::int64_t micro_batches = 1;
+    bool may_fill_bubbles = false;  ///< whether some schedule fills bubbles
+  };
+  /// Returns the bounds by size for these numbers of micro-batches, in ascending order; without a pipeline, only the bound
+  /// for the first number, which is fastest. They hold for all plans with equal numbers of stages and equal degrees that
+  /// divide the batch, experts and contexts.
+  [[nodiscard]] std::vector<BySize> by_size(Plan plan, const std::vector<std::int64_t>& micro_batches) const;
+  /// Returns the least of the bounds by_degrees() of a plan over numbers of micro-batches, whose bounds by size are given.
+  [[nodiscard]] Seconds least_by_degrees(Plan plan, Seconds exchanges_of_sample, const std::vector<BySize>& sizes) const;
   /// Returns a lower bound for all plans that differ from `plan` only in how parameters are sharded
   /// or offloaded. `plan` must not shard or offload parameters.
   [[nodiscard]] Seconds of_step(const Plan& plan) const;
 
  private:
+  /// Bounds add up the times of a step in a different order, so sums differ by rounding.
+  static constexpr double rounding = 1 - 1e-11;
+  /// The factor by which fitted factors may lower a bound: the smallest fitted factor, or 1.
+  struct Discount {
+    double alpha = 1, beta = 1, kernels = 1;
+  };
+  [[nodiscard]] Discount discount_of(const Plan& plan) const;
   /// Returns the bound of least() without the time of reading samples, and without a correction for rounding.
   [[nodiscard]] Seconds of(Closeness closeness, const Plan& plan) const;
   /// Adds the time of reading samples to a bound of the remaining time of the step.
   [[nodiscard]] Seconds with_input(Seconds rest, const Plan& plan) const;
-  [[nodiscard]] Seconds of_size(const Plan& plan) const;
   [[nodiscard]] Seconds of_degrees(const Plan& plan, Seconds exchanges) const;
   /// Bounds for the split of a plan. `kernels`: a lower bound of the time of a micro-batch's kernels in all stages. It is
   /// used if it is above the bound that holds for every split.
@@ -81,6 +100,25 @@ class TimeBounds {
   };
   /// `placed`: the exchanges of one placement; null for a bound for all placements.
   [[nodiscard]] LayersStep layers_step(const Plan& plan, const ExchangeTimes* placed) const;
+  /// The exchanges of a micro-batch as a linear function of its samples.
+  struct LinearTime {
+    Seconds fixed{}, of_sample{};
+  };
+  /// Returns a lower bound of the exchanges of layers and halos, for any placement.
+  [[nodiscard]] LinearTime exchanges_by_degrees(const Plan& plan) const;
+  /// Returns a lower bound of the start-up times of the exchanges of a filter split.
+  [[nodiscard]] Seconds starts_of_filters(const Plan& plan) const;
+  /// Calls `take(axis, items)` with a lower bound of the elements of a sample that the exchanges along an axis send.
+  template <class Take>
+  void each_split_of_layers(const Mesh& mesh, const Take& take) const {
+    // An Allreduce counts twice. If both a filter split and a channel split divide a layer, each split sums the share
+    // that the other one leaves, and gathers the whole tensor.
+    if (mesh[Axis::filter] > 1) take(Axis::filter, split_outputs_ + 2.0 * split_inputs_ / mesh[Axis::channel]);
+    if (mesh[Axis::channel] > 1) take(Axis::channel, 2.0 * channel_outputs_ / mesh[Axis::filter] + channel_inputs_);
+    // A tensor split may leave experts whole, so the elements of experts are not counted.
+    if (mesh[Axis::tensor] > 1 && mesh[Axis::tensor] <= smallest_tensor_units_)
+      take(Axis::tensor, tensor_items_ - tensor_items_of_experts_);
+  }
   /// The bound by a step with what is known of the split.
   [[nodiscard]] Seconds with_split(const LayersStep& layers, const OfSplit& split, const Plan& plan) const;
   /// Lower bound of the gradient exchange that is not overlapped with backward, for any ZeRO stage.
@@ -103,10 +141,17 @@ class TimeBounds {
   [[nodiscard]] SpatialTraffic spatial_traffic(const Plan& plan) const;
   /// Returns a lower bound of the elements per sample that cross the largest cut of a pipeline, for any split of the tokens.
   [[nodiscard]] double least_crossing(const Plan& plan) const;
+  /// Returns a lower bound of the time of the gradient exchange that is not overlapped, for any placement.
+  [[nodiscard]] Seconds gradients_by_degrees(const Plan& plan) const;
+  /// Returns whether this plan may have a schedule that fills bubbles.
+  [[nodiscard]] bool may_fill_bubbles(const Plan& plan) const;
   /// Returns whether this plan may have this schedule, and the schedule fills bubbles.
   [[nodiscard]] bool may_fill_bubbles(const Plan& plan, const ScheduleOrder& order) const;
-  /// Returns the shortest step time over all numbers of virtual stages.
-  [[nodiscard]] Seconds shortest_of_all(RelaxedStep step, const Plan& plan) const;
+  /// Returns the shortest step time over all numbers of virtual stages, and over schedules that fill bubbles.
+  [[nodiscard]] Seconds shortest_of_all(const RelaxedStep& step, const Plan& plan) const {
+    return shortest_of(step, steps_.virtual_stages_of(plan), may_fill_bubbles(plan));
+  }
+  [[nodiscard]] static Seconds shortest_of(RelaxedStep step, const std::vector<int>& chunks, bool may_fill_bubbles);
   /// Values that are equal for the bounds of all plans with the same degrees.
   struct Parts {
     explicit Parts(const Plan& a_split) : split(a_split) {}

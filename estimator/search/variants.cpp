@@ -84,7 +84,8 @@ VariantSpace::VariantSpace(const SearchOptions& options, const ModelFacts& facts
       facts_(facts),
       machine_(machine),
       several_nodes_(options.devices > machine.devices_per_node()),
-      chooses_blocks_(chooses_blocks(options, facts)) {}
+      chooses_blocks_(chooses_blocks(options, facts)),
+      latest_counts_(places_for(divisors(options.devices).size())) {}
 
 void set_choices(Plan& plan, const ChoiceValues& values) {
   std::size_t i = 0;
@@ -211,19 +212,13 @@ std::int64_t VariantSpace::count(const Plan& plan) const {
   const Mesh& mesh = plan.mesh;
   const Family family = mesh.family();
   // Many meshes differ only in degrees that the choices do not depend on.
-  const std::array<std::int64_t, 8> alike{family,           mesh[Axis::tensor],   mesh[Axis::context], mesh[Axis::expert],
-                                          mesh[Axis::data], mesh[Axis::pipeline], plan.global_batch,   plan.micro_batches};
-  std::uint64_t mixed = 0;
-  for (const std::int64_t each : alike) {
-    mixed = (mixed ^ static_cast<std::uint64_t>(each)) * 0x9E3779B97F4A7C15U;  // 2^64 divided by the golden ratio
-    mixed ^= mixed >> 32U;
-  }
-  LatestCount& latest = latest_counts_[mixed % latest_counts_.size()];
-  if (latest.alike != alike) {
-    const std::int64_t placements = options_.placement || !several_nodes_ ? 1 : std::max(1, std::popcount(family));
-    latest = {alike, placements * count_of_one_placement(plan)};
-  }
-  return latest.count;
+  return latest_counts_.of({family, mesh[Axis::tensor], mesh[Axis::context], mesh[Axis::expert], mesh[Axis::data],
+                            mesh[Axis::pipeline], plan.global_batch, plan.micro_batches},
+                           [&] {
+                             const int placements =
+                                 options_.placement || !several_nodes_ ? 1 : std::max(1, std::popcount(family));
+                             return placements * count_of_one_placement(plan);
+                           });
 }
 
 std::int64_t VariantSpace::count_of_one_placement(const Plan& plan) const {

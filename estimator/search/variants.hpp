@@ -12,6 +12,7 @@
 #include "estimator/facts/model_facts.hpp"
 #include "estimator/inputs/machine.hpp"
 #include "estimator/plan/plan.hpp"
+#include "estimator/search/latest_values.hpp"
 #include "estimator/search/search.hpp"
 
 namespace ddl {
@@ -106,13 +107,8 @@ class VariantSpace {
   /// The number of plans of one placement, plus one, keyed by a rank's samples of the batch and by the key of the choices.
   mutable std::map<std::pair<std::int64_t, Key>, std::int64_t> counts_;
   mutable std::map<Key, std::int64_t> choice_counts_;  ///< results of count_choices()
-  /// A result of count(), with all that it depends on.
-  struct LatestCount {
-    std::array<std::int64_t, 8> alike{};
-    std::int64_t count = 0;
-  };
-  /// The latest results of count(), by a hash of what they depend on.
-  mutable std::vector<LatestCount> latest_counts_{std::size_t{1} << 14U};
+  /// The latest results of count(), keyed by the family, the degrees that the choices depend on, and the batches.
+  mutable LatestValues<std::int64_t, 8> latest_counts_;
 };
 
 }  // namespace ddl

@@ -122,9 +122,16 @@ const PlanSteps::Staged& PlanSteps::staged(const Plan& plan) const {
   const Schedule order = alike ? Schedule::one_forward_one_backward : plan.schedule;
   const std::tuple key(plan.recompute, plan.recompute_blocks, plan.virtual_stages, order, plan.offload_activations,
                        gathers_weights(plan), gathers_weights(plan) && plan.reshard, plan.recompute_segments);
-  const auto known = staged.find(key);
-  if (known != staged.end()) return known->second;
-  return staged.emplace(key, work_out(plan, *split.costs, firsts)).first->second;
+  const auto found = staged.find(key);
+  if (found != staged.end()) return found->second;
+  if (!waits_alike(job_, plan)) return staged.emplace(key, work_out(plan, *split.costs, firsts)).first->second;
+  const std::int64_t blocks = plan.recompute == Recompute::full ? most_recomputed_blocks(plan) : 0;
+  const Staged*& like = known(split).in_chunks[{plan.recompute, blocks, gathers_weights(plan),
+                                                gathers_weights(plan) && plan.reshard, plan.recompute_segments}];
+  if (like == nullptr) return *(like = &staged.emplace(key, work_out(plan, *split.costs, firsts)).first->second);
+  Staged own{in_chunks(job_, plan, like->step), {}};
+  own.timing = run(own.step, own.step.origin);
+  return staged.emplace(key, std::move(own)).first->second;
 }
 
 const Updates& PlanSteps::updates(const Plan& plan) const {

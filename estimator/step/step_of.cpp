@@ -110,6 +110,15 @@ Seconds copy_time(const Job& job, const Plan& plan, const LayerCosts& own, bool 
   return job.kernels.kernel_time(work, Pass::forward, 1, plan.precision) * gathering_share(job, plan);
 }
 
+/// Sets how the schedule of a plan orders the micro-batches of a step.
+void set_order(const Plan& plan, Step& step) {
+  const ScheduleOrder& order = order_of(plan.schedule);
+  step.chunks = plan.virtual_stages * (order.course == Course::there_and_back ? order.chunks : 1);
+  step.fills_bubbles = order.fills_bubbles;
+  const bool alternates = plan.virtual_stages > 1 && plan.schedule == Schedule::one_forward_one_backward;
+  step.overlapped_batches = step.stages > 1 && alternates ? std::min<double>(step.stages, step.micro_batches) : 1;
+}
+
 }  // namespace
 
 void set_waiting(const Job& job, const Plan& plan, const Learned& learned, bool is_fitted, Step& step) {
@@ -131,6 +140,19 @@ void set_waiting(const Job& job, const Plan& plan, const Learned& learned, bool 
   step.fixed_waiting = fixed_waiting(job, plan);
 }
 
+bool waits_alike(const Job& job, const Plan& plan) {
+  const BubbleShares shares = bubble_shares(plan, job.assumptions);
+  return shares.forward == shares.input_gradient && shares.forward == shares.weight_gradient && !plan.offload_activations &&
+         !job.coefficients.software.overlaps_expert_exchanges.value_or(false);
+}
+
+Step in_chunks(const Job& job, const Plan& plan, Step step) {
+  set_order(plan, step);
+  const double bubble = bubble_shares(plan, job.assumptions).forward;
+  for (Task& task : step.tasks) task.bubble = bubble;
+  return step;
+}
+
 bool gathers_weights(const Plan& plan) { return plan.zero_stage == 3 && plan.mesh.replicas() > 1; }
 
 Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) {
@@ -141,14 +163,10 @@ Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTab
   const Learned* origin = costs.has_slopes() ? &step.origin : nullptr;
   step.stages = plan.mesh[Axis::pipeline];
   step.micro_batches = static_cast<double>(plan.micro_batches);
-  const ScheduleOrder& order = order_of(plan.schedule);
-  step.chunks = plan.virtual_stages * (order.course == Course::there_and_back ? order.chunks : 1);
-  step.fills_bubbles = order.fills_bubbles;
+  set_order(plan, step);
   step.has_end = !job.assumptions.weight_versions;
   step.in_slots = job.assumptions.slot_pipeline && step.stages > 1;
   set_waiting(job, plan, costs.learned(), origin != nullptr, step);
-  if (step.stages > 1 && plan.virtual_stages > 1 && plan.schedule == Schedule::one_forward_one_backward)
-    step.overlapped_batches = std::min<double>(step.stages, step.micro_batches);
   const double driven = plan.mesh[Axis::data];
   if (job.coefficients.software.one_process.value_or(false) && driven > 1) {
     step.forward_hosts = 1 + job.coefficients.software.serial_forward.value_or(1) * (driven - 1);

@@ -14,6 +14,14 @@ namespace ddl {
 [[nodiscard]] Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTable& costs,
                            const std::vector<int>& firsts);
 
+/// Returns whether, with the schedule of a plan, all passes of a stage wait for the same share of the passes of other
+/// stages, and the schedule changes no task in another way.
+[[nodiscard]] bool waits_alike(const Job& job, const Plan& plan);
+
+/// Returns the step of a plan, given the step of a plan that differs only in its schedule and in its number of virtual
+/// stages. waits_alike() must hold for both plans.
+[[nodiscard]] Step in_chunks(const Job& job, const Plan& plan, Step step);
+
 /// Sets for what a step waits: ranks, workers and the framework. `learned`: the coefficients of the plan's family.
 /// `is_fitted`: whether the step is fitted to measured runs of this family.
 void set_waiting(const Job& job, const Plan& plan, const Learned& learned, bool is_fitted, Step& step);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -190,7 +191,7 @@ void check_mesh_bounds(const Estimator& estimator, const Plan& plan, double time
   if (std::find(known.begin(), known.end(), plan.micro_batches) == known.end()) return;
   const TimeBounds time_bounds(estimator);
   const BoundsLeftOut none;
-  MeshBounds bounds(estimator, time_bounds, space, none);
+  MeshBounds bounds(estimator, time_bounds, space, options.devices, none);
   // Meshes of the same size share some bounds, so bounds of other ways to split layers are known first.
   constexpr std::array splits{Axis::spatial, Axis::filter, Axis::channel, Axis::tensor};
   for (const Axis axis : splits) {
@@ -207,6 +208,14 @@ void check_mesh_bounds(const Estimator& estimator, const Plan& plan, double time
   require_below("MeshBounds::bare", bounds.bare(plainest).value(), time);
   require_below("MeshBounds::full", bounds.full(plainest).value(), time);
   require_below("MeshBounds::of", bounds.of(plainest).value(), time);
+  double least = std::numeric_limits<double>::infinity();
+  Plan each = plainest;
+  for (const std::int64_t micro_batches : known) {
+    each.micro_batches = micro_batches;
+    if (plan.mesh[Axis::pipeline] > 1 || micro_batches == known.front()) least = std::min(least, bounds.of(each).value());
+  }
+  INFO("the least of the bounds of numbers of micro-batches");
+  REQUIRE(bounds.full(plainest).value() == Approx(least).epsilon(1e-9));
 }
 
 void check_memory(const Estimator& estimator, const Plan& plan) {

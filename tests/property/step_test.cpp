@@ -78,6 +78,26 @@ TEST_CASE("for any coefficients, a step gives the time of a plan predicted with 
   REQUIRE(compared > 100);
 }
 
+TEST_CASE("the step of a plan does not depend on which of its numbers of virtual stages was asked for before") {
+  int compared = 0;
+  for_random_plans(75, 400, [&](const OwnedJob& owned, const Plan& asked) {
+    const Estimator estimator(owned.job);
+    if (asked.mesh[Axis::pipeline] == 1 || estimator.stages(asked).empty()) return;
+    Plan plan = asked;
+    plan.schedule = Schedule::one_forward_one_backward;
+    for (const int chunks : estimator.steps().virtual_stages_of(plan)) {
+      plan.virtual_stages = chunks;
+      INFO(owned.model.name << ": " << text_of(plan));
+      const PlanSteps::Staged& after = estimator.steps().staged(plan);
+      const Estimator afresh(owned.job);
+      REQUIRE(after.step == afresh.steps().staged(plan).step);
+      REQUIRE(after.step_time() == afresh.steps().staged(plan).step_time());
+      if (chunks > 1) ++compared;
+    }
+  });
+  REQUIRE(compared > 20);
+}
+
 TEST_CASE("longer kernels never make a step shorter") {
   Random random(93);
   const auto time = [&] { return Term(Seconds(random.whole(0, 100) / 10.0)); };
