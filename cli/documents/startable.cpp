@@ -86,6 +86,8 @@ LaunchOutcome launch_outcome(const Launcher& launcher, const Study& study, const
     return CannotLaunch{"its files have one layout for all layers"};
   if (!estimate.plan.table_segments.empty()) return CannotLaunch{"its files hold all tables in one way"};
   if (!estimate.plan.recompute_segments.empty()) return CannotLaunch{"its files recompute the same blocks of each stage"};
+  if (!estimate.plan.zero_segments.empty() && !launcher.may_have_layouts)
+    return CannotLaunch{"its files have one ZeRO stage for all layers"};
   const LaunchRequest request{study, estimate, written};
   if (std::optional<CannotLaunch> lacks = lacks_equal_nodes(request)) return *lacks;
   LaunchOutcome outcome = launcher.launch(request);
