@@ -55,16 +55,13 @@ class StageRequests {
            owner[LayerCount::parameters] > 0 ? owner[LayerCount::trained] / owner[LayerCount::parameters] : 1.0});
     }
     if (plan_.zero_segments.empty()) {
-      held_.push_back({plan_,
-                       {},
-                       parameter_memory(parameter_counts(stage), plan_, bytes_of(plan_)),
-                       stage_parameters(stage),
-                       stage_parameters(stage, true)});
+      held_.push_back({plan_, nullptr, parameter_memory(parameter_counts(stage), plan_, bytes_of(plan_)),
+                       stage_parameters(stage), stage_parameters(stage, true)});
       complete(stage.all_costs(), held_.back());
     } else {
-      for (const ZeroPart& part : zero_parts(plan_, first_, last_)) {
-        held_.push_back({part.plan, part.ranges,
-                         parameter_memory(parameter_counts(stage, part), part.plan, bytes_of(part.plan)),
+      zero_parts_ = zero_parts(plan_, first_, last_);
+      for (const ZeroPart& part : zero_parts_) {
+        held_.push_back({part.plan, &part, parameter_memory(parameter_counts(stage, part), part.plan, bytes_of(part.plan)),
                          part_parameters(stage, part), part_parameters(stage, part, true)});
         complete(costs_of(table_, part), held_.back());
       }
@@ -237,8 +234,8 @@ class StageRequests {
 
   /// Layers of the stage that have one ZeRO stage, and their parameters on a rank.
   struct Held {
-    Plan plan;                       ///< with this ZeRO stage for all layers
-    std::vector<LayerRange> ranges;  ///< empty if these are all layers
+    const Plan& plan;                ///< with this ZeRO stage for all layers
+    const ZeroPart* part = nullptr;  ///< null if these are all layers
     MemoryBreakdown memory;
     double parameters = 0, trained = 0;
     double exchanged = 0, untouched = 0, shard_bytes = 0, scratch_bytes = 0;
@@ -261,11 +258,7 @@ class StageRequests {
     held.scratch_bytes = update_scratch_bytes(held.plan, job_.assumptions);
     held.is_whole = holds_whole(held.plan, job_.assumptions);
   }
-  [[nodiscard]] static bool holds(const Held& held, int layer) {
-    return held.ranges.empty() || std::any_of(held.ranges.begin(), held.ranges.end(), [layer](const LayerRange& range) {
-             return range.first <= layer && layer < range.last;
-           });
-  }
+  [[nodiscard]] static bool holds(const Held& held, int layer) { return held.part == nullptr || held.part->contains(layer); }
   [[nodiscard]] const Held& held_of(int layer) const {
     for (const Held& held : held_) {
       if (holds(held, layer)) return held;
@@ -758,6 +751,7 @@ class StageRequests {
   bool is_narrow_;  ///< whether products keep copies of their inputs in fp8 or nvfp4
   bool whole_gradients_, moves_gradients_, has_state_ = false;
   double parts_ = 1, gradient_bytes_ = 0;
+  std::vector<ZeroPart> zero_parts_;  ///< empty if all layers have one ZeRO stage
   std::vector<Held> held_;
   Bytes input_{}, received_{}, sent_bytes_{}, gathered_{}, summed_{};
   /// A layer that reads parameters that another stage owns.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 #include "estimator/inputs/base_weights.hpp"
@@ -69,8 +70,12 @@ Bytes most_unmodeled(const StageOf& stage, Bytes activations) {
 Bytes most_gathered(const StageOf& stage) {
   const bool is_uniform = stage.plan.zero_segments.empty();
   const auto is_gathered = [&](int layer) { return is_uniform || zero_stage_of(stage.plan, layer) >= 3; };
-  const std::vector<int> zero_stages = zero_stages_of(stage.plan);
-  const Plan plan = with_zero_stage(stage.plan, *std::max_element(zero_stages.begin(), zero_stages.end()));
+  std::optional<Plan> sharded;
+  if (!is_uniform) {
+    const std::vector<int> zero_stages = zero_stages_of(stage.plan);
+    sharded = with_zero_stage(stage.plan, *std::max_element(zero_stages.begin(), zero_stages.end()));
+  }
+  const Plan& plan = sharded ? *sharded : stage.plan;
   const Assumptions& assumptions = stage.job.assumptions;
   const ModelFacts& facts = stage.job.facts;
   const double ranks = plan.zero_stage >= 3 ? plan.shards() : 1.0;
@@ -108,9 +113,12 @@ Bytes most_gathered(const StageOf& stage) {
     pair = std::max(pair, previous + current);
   }
   ParameterCounts counts;
-  if (is_uniform) counts = parameter_counts(stage);
-  for (const ZeroPart& part : zero_parts(stage.plan, stage.first, stage.last)) {
-    if (!is_uniform && part.plan.zero_stage >= 3) counts = parameter_counts(stage, part);
+  if (is_uniform) {
+    counts = parameter_counts(stage);
+  } else {
+    for (const ZeroPart& part : zero_parts(stage.plan, stage.first, stage.last)) {
+      if (part.plan.zero_stage >= 3) counts = parameter_counts(stage, part);
+    }
   }
   const double counted = streams ? std::min(counts.all, 2 * counts.largest_layer) : counts.largest_layer * (1 - 1 / ranks);
   const double gathered = std::min(outside + pair, all), copied = streams && ranks > 1 ? gathered / ranks : 0.0;
