@@ -98,6 +98,13 @@ void parse_layouts(std::string_view text, Plan& plan, std::string_view option) {
       plan.recompute_segments.push_back(*recompute);
       continue;
     }
+    if (const std::optional<ZeroSegment> zero = parse_zero_segment(parts[i])) {
+      if (zero->first <= (plan.zero_segments.empty() ? 0 : plan.zero_segments.back().first))
+        throw Error(fmt::format("the ZeRO segments in {} are not in the order of their layers", quote(text)),
+                    "write for example data=8 from16:z2 from32:z3");
+      plan.zero_segments.push_back(*zero);
+      continue;
+    }
     constexpr std::string_view sign = "from";
     const std::size_t colon = std::min(parts[i].find(':'), parts[i].size());
     Plan own;

@@ -10,6 +10,7 @@
 #include "estimator/search/recompute_search.hpp"
 #include "estimator/search/search.hpp"
 #include "estimator/search/table_search.hpp"
+#include "estimator/search/zero_search.hpp"
 
 namespace ddl {
 namespace {
@@ -86,6 +87,33 @@ void add_recomputed_apart(RecommendAnswer& answer, const SearchOptions& options)
   }
 }
 
+/// Chooses ZeRO stages for the best plans that shard or recompute, also without the recomputation.
+void add_sharded_apart(RecommendAnswer& answer, const SearchOptions& options) {
+  if (options.only_startable || options.chosen[PlanChoice::zero]) return;
+  const Estimator& estimator = *answer.estimator;
+  const Verdict allowed = options.allow_risk ? Verdict::at_risk : Verdict::fits;
+  const auto add = [&](const Plan& plan) {
+    if (const std::optional<Plan> found = best_sharding(estimator, options, plan, allowed))
+      keep_faster(estimator.estimate(*found), options, answer);
+  };
+  std::vector<Plan> plans;
+  constexpr std::size_t most_plans = 8;
+  const std::vector<Estimate>& best = answer.result.best;
+  for (std::size_t i = 0; i < std::min(best.size(), most_plans); ++i) plans.push_back(best[i].plan);
+  if (answer.layered) plans.push_back(answer.layered->plan);
+  for (Plan plan : plans) {
+    leave_out_groups(plan, options);
+    if (!has_layers(plan) || plan.mesh.replicas() <= 1) continue;
+    if (plan.zero_stage == 0 && plan.recompute == Recompute::none) continue;
+    add(plan);
+    if (plan.recompute != Recompute::full || options.chosen[PlanChoice::recompute]) continue;
+    plan.recompute = Recompute::none;
+    plan.recompute_blocks = 0;
+    plan.recompute_segments.clear();
+    add(plan);
+  }
+}
+
 /// Searches a placement of each embedding table, for the fastest plan with only data parallelism.
 void add_tables_apart(RecommendAnswer& answer, const SearchOptions& options) {
   const auto is_data = [](const Estimate& each) {
@@ -116,6 +144,7 @@ void add_layered_plan(RecommendAnswer& answer, const SearchOptions& options) {
     keep_faster(best_by_layer(*answer.estimator, layered, plan), options, answer);
   }
   add_recomputed_apart(answer, options);
+  add_sharded_apart(answer, options);
   if (!options.chosen[PlanChoice::tables]) add_tables_apart(answer, options);
   if (!answer.layered) return;
   add_gap(options, answer);

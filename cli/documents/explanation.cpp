@@ -59,10 +59,12 @@ struct LikeLayers {
 
 std::vector<LikeLayers> grouped(const Explanation& explanation) {
   std::vector<LikeLayers> groups;
+  const Plan& plan = explanation.estimate.plan;
   for (const LayerExplanation& layer : explanation.layers) {
     const auto alike = [&](const LikeLayers& group) {
       return group.first->kind == layer.kind && group.first->stage == layer.stage &&
-             (explanation.estimate.plan.recompute_segments.empty() || group.first->runs_again == layer.runs_again);
+             zero_stage_of(plan, group.first->layer) == zero_stage_of(plan, layer.layer) &&
+             (plan.recompute_segments.empty() || group.first->runs_again == layer.runs_again);
     };
     auto found = std::ranges::find_if(groups, alike);
     if (found == groups.end()) found = groups.insert(groups.end(), {&layer, 0, {}});
@@ -131,7 +133,8 @@ std::string layout_word(const Plan& plan, const ModelFacts& facts, const LayerEx
   if (!plan.table_segments.empty() && facts.is_of_table(index))
     return std::string(to_string(tables_of(plan, static_cast<std::size_t>(facts.of_table[index]))));
   const bool again = !plan.recompute_segments.empty() && layer.runs_again;
-  return degrees_word(mesh_of(plan, layer.layer)) + (again ? " ac" : "");
+  const std::string zero = plan.zero_segments.empty() ? "" : fmt::format(" z{}", zero_stage_of(plan, layer.layer));
+  return degrees_word(mesh_of(plan, layer.layer)) + zero + (again ? " ac" : "");
 }
 
 Table layers_table(const Explanation& explanation, const Study& study, const TimeUnit& unit) {

@@ -32,12 +32,20 @@ class TermsMaker {
         counts_(counts),
         study_(study),
         each_(parameter_bytes(study.job().facts, estimate.plan, study.assumptions())),
-        stage_(estimate.critical.memory) {}
+        stage_(estimate.critical.memory),
+        estimator_(study.job()) {}
 
   MemoryTerms make() {
-    weights();
-    gradients();
-    optimizer();
+    each_zero_stage([this] { weights(); });
+    whole_weights();
+    if (plan_.zero_segments.empty() || !has_whole_gradients(plan_, study_.assumptions())) {
+      gradients();
+    } else {
+      each_zero_stage([this] { all_gradients(); });
+      add_rest(MemoryItem::gradients, gradient_rest);
+    }
+    each_zero_stage([this] { optimizer(); });
+    add_rest(MemoryItem::optimizer, plan_.offload != Offload::none || is_paged(plan_.optimizer) ? "the rest" : few_ranks);
     activations();
     input();
     workspace();
@@ -48,6 +56,28 @@ class TermsMaker {
   }
 
  private:
+  static constexpr const char* few_ranks = "experts (sharded among fewer ranks), and rounding";
+  static constexpr const char* gradient_rest = "gradients of the current layers of backward, or of the fused update";
+
+  /// Calls `take` for the layers of each ZeRO stage, with the plan and the parameters of these layers.
+  template <class Take>
+  void each_zero_stage(const Take& take) {
+    if (plan_.zero_segments.empty()) return take();
+    const Plan plan = plan_;
+    const ParameterCounts counts = counts_;
+    const ParameterBytes each = each_;
+    const StageOf stage = estimator_.stage(plan, stage_);
+    for (const ZeroPart& part : zero_parts(plan, stage.first, stage.last)) {
+      plan_ = part.plan;
+      counts_ = parameter_counts(stage, part);
+      each_ = parameter_bytes(study_.job().facts, plan_, study_.assumptions());
+      take();
+    }
+    plan_ = plan;
+    counts_ = counts;
+    each_ = each;
+  }
+
   void add(MemoryItem item, std::string from, Bytes bytes) {
     const std::string name(to_string(item));
     const bool goes_on = std::ranges::any_of(terms_.items, [&](const MemoryTerm& term) { return term.item == name; });
@@ -119,24 +149,32 @@ class TermsMaker {
                       plan_.second_shards()),
           Bytes(counts_.all * each_.weight / plan_.second_shards()));
     }
+  }
+
+  void whole_weights() {
     if (const Bytes others(study_.assumptions().other_models); others > Bytes{})
       add(MemoryItem::weights, "other models", others);
-    const Bytes saved = saved_weights(Estimator(study_.job()).stage(plan_, stage_));
+    const Bytes saved = saved_weights(estimator_.stage(plan_, stage_));
     const Bytes gathered = study_.assumptions().gathers_units ? gathered_more() : Bytes{};
     // A rank saves its weights while it has gathered no weights for a step. Those would be at most half as many bytes.
     const bool is_saving = saved > Bytes{} && memory_.weights - told_ > saved * 0.75;
     if (is_saving) add(MemoryItem::weights, "all weights, gathered to be saved", saved);
     if (!is_saving && gathered > nothing && memory_.weights - told_ > gathered * 0.5)
       add(MemoryItem::weights, "gathered weights: the rest of two blocks, and layers outside blocks", gathered);
-    add_rest(MemoryItem::weights, "experts (sharded among fewer ranks), and rounding");
+    add_rest(MemoryItem::weights, few_ranks);
   }
-  [[nodiscard]] Bytes gathered_more() const { return most_gathered(Estimator(study_.job()).stage(plan_, stage_)); }
+  [[nodiscard]] Bytes gathered_more() const { return most_gathered(estimator_.stage(plan_, stage_)); }
 
   /// Whole gradients of several micro-batches, of which the rank's shards are a part, if they exist at the peak.
   [[nodiscard]] Bytes summed_gradients() const {
     const Bytes whole(counts_.trained * computed_gradient_bytes(plan_, study_.assumptions()));
     const bool sums = sums_whole(plan_, study_.assumptions()) && !holds_whole(plan_, study_.assumptions());
     return sums && memory_.gradients > whole - nothing ? whole : Bytes{};
+  }
+
+  void all_gradients() {
+    add_sharded(MemoryItem::gradients, counts_.trained, counts_.largest_trained, each_.gradient,
+                plan_.zero_stage >= 2 && !each_.is_whole);
   }
 
   void gradients() {
@@ -148,9 +186,8 @@ class TermsMaker {
       return add_rest(MemoryItem::gradients, "gradients of the current layers of backward");
     }
     if (has_whole_gradients(plan_, study_.assumptions())) {
-      add_sharded(MemoryItem::gradients, counts_.trained, counts_.largest_trained, each_.gradient,
-                  plan_.zero_stage >= 2 && !each_.is_whole);
-      return add_rest(MemoryItem::gradients, "gradients of the current layers of backward, or of the fused update");
+      all_gradients();
+      return add_rest(MemoryItem::gradients, gradient_rest);
     }
     const bool move = moves_gradients(plan_, study_.assumptions());
     add(MemoryItem::gradients,
@@ -167,8 +204,8 @@ class TermsMaker {
     const double state = optimizer_state_bytes(plan_.optimizer);
     if (plan_.offload != Offload::none || is_paged(plan_.optimizer)) {
       const bool is_moved = plan_.offload != Offload::none;
-      add(MemoryItem::optimizer, is_moved ? "in host memory" : "moves to host memory if device memory is short", Bytes{});
-      return add_rest(MemoryItem::optimizer, "the rest");
+      return add(MemoryItem::optimizer, is_moved ? "in host memory" : "moves to host memory if device memory is short",
+                 Bytes{});
     }
     const double master = each_.optimizer - state;
     std::string each = fmt::format("{} of {}", bytes_each(state), to_string(plan_.optimizer));
@@ -181,7 +218,6 @@ class TermsMaker {
         fmt::format("{} × {}{}", parameters_text(counts_.trained), each,
                     sharded ? " / " + shards_text(plan_.zero_stage) : std::string()),
         Bytes(counts_.trained * each_.optimizer / (sharded ? plan_.shards() : 1.0)));
-    add_rest(MemoryItem::optimizer, "experts (sharded among fewer ranks), and rounding");
   }
 
   [[nodiscard]] double in_flight() const {
@@ -224,8 +260,9 @@ class TermsMaker {
     const int idle = study_.assumptions().idle_communicators;
     if (const Bytes bytes = idle_communicator_bytes(idle, device); bytes > Bytes{})
       add(MemoryItem::communication, count_text(idle, "idle communicator"), bytes);
-    add_rest(MemoryItem::communication,
-             plan_.zero_stage == 0 ? "buckets: a copy of all gradients" : "a bucket of at most 500,000,000 gradients");
+    add_rest(MemoryItem::communication, !plan_.zero_segments.empty() ? "buckets of gradients"
+                                        : plan_.zero_stage == 0      ? "buckets: a copy of all gradients"
+                                                                     : "a bucket of at most 500,000,000 gradients");
   }
 
   void context() {
@@ -250,8 +287,7 @@ class TermsMaker {
     add(fmt::format("{:.3g} % of the {} that are allocated, as possible fragmentation", 100 * (unusable / allocated),
                     humanize(allocated)),
         unusable);
-    const Estimator estimator(study_.job());
-    const StageOf stage = estimator.stage(plan_, stage_);
+    const StageOf stage = estimator_.stage(plan_, stage_);
     add("activations that eager operators may keep in addition", most_unmodeled(stage, memory_.activations));
     if (!study_.assumptions().gathers_units)
       add("blocks that are gathered in advance, and layers outside blocks", most_gathered(stage));
@@ -270,12 +306,13 @@ class TermsMaker {
         rest);
   }
 
-  const Plan& plan_;
+  Plan plan_;
   const MemoryBreakdown& memory_;
-  const ParameterCounts& counts_;
+  ParameterCounts counts_;
   const Study& study_;
   ParameterBytes each_;
   int stage_;
+  Estimator estimator_;
   Bytes told_{};
   MemoryTerms terms_;
 };

@@ -87,6 +87,8 @@ LaunchOutcome launch_outcome(const Launcher& launcher, const Study& study, const
   if (!estimate.plan.table_segments.empty()) return CannotLaunch{"the launch files distribute all tables in the same way"};
   if (!estimate.plan.recompute_segments.empty())
     return CannotLaunch{"the launch files recompute the same blocks of each stage"};
+  if (!estimate.plan.zero_segments.empty() && !launcher.may_have_layouts)
+    return CannotLaunch{"the launch files have one ZeRO stage for all layers"};
   const LaunchRequest request{study, estimate, written};
   if (std::optional<CannotLaunch> lacks = lacks_equal_nodes(request)) return *lacks;
   LaunchOutcome outcome = launcher.launch(request);

@@ -26,6 +26,7 @@ A plan may lay out layers differently: 'dp32 from14:filter32' has filter32 from
 layer 14 on, counted from 0 (models show NAME lists the layers). --layers writes
 it by names: --degrees data=32 --layers 'fc*: filter=32'. 'dp32 ac from14:keep'
 recomputes the blocks before layer 14, 'dp32 from14:ac' those from layer 14 on.
+'dp32 z3 from14:z2' has ZeRO-3 before layer 14, and ZeRO-2 from it on.
 
 Choices. What is absent has its default.
 

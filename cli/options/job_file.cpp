@@ -444,6 +444,7 @@ JobFile job_of(const Study& study, const Plan& plan, const std::string& folder) 
   job.plan.segments.clear();
   job.plan.table_segments.clear();
   job.plan.recompute_segments.clear();
+  job.plan.zero_segments.clear();
   job.layers = layer_layouts(plan, study.job().facts);
   return job;
 }

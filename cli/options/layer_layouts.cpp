@@ -74,7 +74,8 @@ Mesh mesh_said(std::string_view degrees, std::string_view value, const Plan& pla
     throw Error(fmt::format("--layers {}: {}", quote(value), error.what()), error.hint());
   }
   if (own.zero_stage > 0)
-    throw Error(fmt::format("--layers {} names a ZeRO stage", quote(value)), "use data, and --zero for the whole plan");
+    throw Error(fmt::format("--layers {} names a ZeRO stage", quote(value)),
+                "use data, and another value such as 'fc*: zero=3'");
   // All layouts have the stages of the plan.
   if (own.mesh[Axis::pipeline] == 1) own.mesh.set(Axis::pipeline, plan.mesh[Axis::pipeline]);
   const std::int64_t devices = plan.mesh.devices(), ranks = own.mesh.devices();
@@ -112,19 +113,20 @@ bool begin_at_layers(const Plan& plan, const Model& model) {
     }
     return true;
   };
-  return fit(plan.segments, 1) && fit(plan.recompute_segments, 0);
+  return fit(plan.segments, 1) && fit(plan.recompute_segments, 0) && fit(plan.zero_segments, 1);
 }
 
-/// Calls `take` with the names of the first and the last layer of each recompute segment, and with whether it is recomputed.
-template <class Take>
-void each_recompute_segment(const Plan& plan, const Model& model, const Take& take) {
-  const std::vector<RecomputeSegment>& segments = plan.recompute_segments;
+/// Calls `take` with the names of the first and the last layer of each segment, and with the segment.
+template <class Segment, class Take>
+void each_segment(const std::vector<Segment>& segments, const Model& model, const Take& take) {
   for (std::size_t i = 0; i < segments.size(); ++i) {
     const auto first = static_cast<std::size_t>(segments[i].first);
     const std::size_t end = i + 1 < segments.size() ? static_cast<std::size_t>(segments[i + 1].first) : model.layers.size();
-    take(model.layers[first].name, model.layers[end - 1].name, segments[i].again);
+    take(model.layers[first].name, model.layers[end - 1].name, segments[i]);
   }
 }
+
+std::string_view recompute_word(const RecomputeSegment& segment) { return segment.again ? "recompute" : "keep"; }
 
 /// Refuses a value of --layers without degrees for tables.
 void expect_degrees(std::string_view way, const std::vector<int>& layers, std::string_view value, const ModelFacts& facts) {
@@ -161,6 +163,27 @@ std::optional<bool> recompute_said(std::string_view way) {
   return std::nullopt;
 }
 
+/// The ZeRO stage of layers that a value of --layers says; empty if it says none.
+std::optional<int> zero_said(std::string_view way, const std::string& value) {
+  constexpr std::string_view key = "zero=";
+  if (!way.starts_with(key)) return std::nullopt;
+  way.remove_prefix(key.size());
+  if (way.size() == 1 && way.front() >= '0' && way.front() <= '3') return way.front() - '0';
+  throw Error(fmt::format("--layers {}: {} is not a ZeRO stage", quote(value), quote(way)), "stages are 0, 1, 2 and 3");
+}
+
+/// `said`: the ZeRO stage of each layer that a value names.
+void shard_layers(const std::vector<std::optional<int>>& said, Plan& plan) {
+  if (std::ranges::none_of(said, [](const std::optional<int>& each) { return each.has_value(); })) return;
+  std::vector<ZeroSegment> segments;
+  for (std::size_t i = 0; i < said.size(); ++i) {
+    const auto layer = static_cast<int>(i);
+    segments.push_back({layer, said[i].value_or(zero_stage_of(plan, layer))});
+  }
+  plan.zero_segments = std::move(segments);
+  join_zero_segments(plan);
+}
+
 /// Applies the recomputation in values of --layers to blocks. `said`: by layer; the last named layer of a block decides.
 void recompute_blocks_of(const std::vector<std::optional<bool>>& said, const Model& model, Plan& plan) {
   if (std::ranges::none_of(said, [](const std::optional<bool>& each) { return each.has_value(); })) return;
@@ -189,6 +212,7 @@ void lay_out_layers(const std::vector<std::string>& values, const ModelFacts& fa
   const Model& model = *facts.model;
   std::vector<std::optional<Mesh>> said(model.layers.size());
   std::vector<std::optional<bool>> again(model.layers.size());
+  std::vector<std::optional<int>> zero(model.layers.size());
   std::vector<Tables> ways;
   for (std::size_t i = 0; i < facts.tables.size(); ++i) ways.push_back(tables_of(plan, i));
   for (const std::string& value : values) {
@@ -200,6 +224,10 @@ void lay_out_layers(const std::vector<std::string>& values, const ModelFacts& fa
     const std::vector<int> layers = layers_matching(trimmed(all.substr(0, colon), " \t"), value, model);
     if (const std::optional<bool> recompute = recompute_said(way)) {
       for (const int layer : layers) again[static_cast<std::size_t>(layer)] = recompute;
+      continue;
+    }
+    if (const std::optional<int> stage = zero_said(way, value)) {
+      for (const int layer : layers) zero[static_cast<std::size_t>(layer)] = stage;
       continue;
     }
     if (const std::optional<Tables> tables = parse_enum<Tables>(way)) {
@@ -222,6 +250,7 @@ void lay_out_layers(const std::vector<std::string>& values, const ModelFacts& fa
   join_segments(plan);
   lay_out_tables(ways, plan);
   recompute_blocks_of(again, model, plan);
+  shard_layers(zero, plan);
 }
 
 std::vector<std::string> layer_layouts(const Plan& plan, const ModelFacts& facts) {
@@ -237,10 +266,14 @@ std::vector<std::string> layer_layouts(const Plan& plan, const ModelFacts& facts
     values.push_back(fmt::format("{}..{}: {}", model.layers[static_cast<std::size_t>(segment.first)].name,
                                  model.layers[end - 1].name, degrees));
   }
-  const auto add_recomputed = [&](const std::string& first, const std::string& last, bool again) {
-    values.push_back(fmt::format("{}..{}: {}", first, last, again ? "recompute" : "keep"));
-  };
-  if (has_names) each_recompute_segment(plan, model, add_recomputed);
+  if (has_names) {
+    each_segment(plan.recompute_segments, model, [&](const std::string& first, const std::string& last, const auto& each) {
+      values.push_back(fmt::format("{}..{}: {}", first, last, recompute_word(each)));
+    });
+    each_segment(plan.zero_segments, model, [&](const std::string& first, const std::string& last, const auto& each) {
+      values.push_back(fmt::format("{}..{}: zero={}", first, last, each.stage));
+    });
+  }
   each_table_segment(plan, facts, [&](const std::string& first, const std::string& last, const TableSegment& segment) {
     if (segment.first > 0) values.push_back(fmt::format("{}..{}: {}", first, last, to_string(segment.tables)));
   });
@@ -267,12 +300,23 @@ std::string layouts_text(const Plan& plan, const ModelFacts& facts) {
     text += fmt::format("{}{} {}", text.empty() ? "" : "; ", range,
                         degrees_word(i == 0 ? plan.mesh : plan.segments[i - 1].mesh));
   }
-  if (!plan.recompute_segments.empty() && plan.segments.empty()) text.clear();
+  if (plan.segments.empty()) text.clear();
+  const auto add = [&](const std::string& first, const std::string& last, std::string_view said) {
+    text += fmt::format("{}{} to {} {}", text.empty() ? "" : "; ", first, last, said);
+  };
+  const std::string& begin = model.layers.front().name;
+  const auto before = [&](int first) -> const std::string& {
+    return model.layers[static_cast<std::size_t>(first) - 1].name;
+  };
   if (const int first = plan.recompute_segments.empty() ? 0 : plan.recompute_segments.front().first; first > 0)
-    text += fmt::format("{}{} to {} recompute", text.empty() ? "" : "; ", model.layers.front().name,
-                        model.layers[static_cast<std::size_t>(first) - 1].name);
-  each_recompute_segment(plan, model, [&](const std::string& first, const std::string& last, bool again) {
-    text += fmt::format("{}{} to {} {}", text.empty() ? "" : "; ", first, last, again ? "recompute" : "keep");
+    add(begin, before(first), "recompute");
+  each_segment(plan.recompute_segments, model, [&](const std::string& first, const std::string& last, const auto& each) {
+    add(first, last, recompute_word(each));
+  });
+  if (!plan.zero_segments.empty())
+    add(begin, before(plan.zero_segments.front().first), fmt::format("ZeRO-{}", plan.zero_stage));
+  each_segment(plan.zero_segments, model, [&](const std::string& first, const std::string& last, const auto& each) {
+    add(first, last, fmt::format("ZeRO-{}", each.stage));
   });
   return text;
 }

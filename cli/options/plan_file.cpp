@@ -57,6 +57,7 @@ class PlanReader {
       row.set(plan, row.first_number ? number(*row.first_number) : *choice(row.key, parse, row.names()));
     }
     if (object_->contains("recompute_segments")) read_recompute_segments(plan);
+    if (object_->contains("zero_segments")) read_zero_segments(plan);
     file.optimizer = choice("optimizer", parse_enum<Optimizer>, enum_names<Optimizer>);
     file.precision = choice("precision", parse_enum<Precision>, enum_names<Precision>);
     plan.optimizer = file.optimizer.value_or(plan.optimizer);
@@ -125,7 +126,7 @@ class PlanReader {
 
   void refuse_unknown_keys() const {
     std::vector<std::string_view> known{"degrees", "global_batch", "micro_batches", "placement", "optimizer", "precision",
-                                        "segments", "table_segments", "recompute_segments",
+                                        "segments", "table_segments", "recompute_segments", "zero_segments",
                                         // Keys of a plan in a report that are predictions, not choices.
                                         "rank", "plan", "strategy", "feasible", "verdict", "time", "efficiency", "cost",
                                         "training_cost", "throughput", "findings", "memory", "interval", "reasons",
@@ -247,6 +248,23 @@ class PlanReader {
     if (plan.recompute == Recompute::full) join_recompute_segments(plan);
   }
 
+  void read_zero_segments(Plan& plan) const {
+    const Json& segments = object_->at("zero_segments");
+    constexpr const char* example = R"(write for example [{"first": 12, "zero": 2}])";
+    constexpr std::int64_t most_layers = 1 << 30;
+    if (!segments.is_array()) fail("zero_segments", "'zero_segments' is not a list", example);
+    for (const Json& each : segments) {
+      const std::int64_t after = plan.zero_segments.empty() ? 0 : plan.zero_segments.back().first;
+      const bool has_keys = each.is_object() && each.contains("first") && each.contains("zero");
+      const auto first = has_keys ? whole_number(each.at("first"), after + 1, most_layers) : std::nullopt;
+      const auto stage = has_keys ? whole_number(each.at("zero"), 0, 3) : std::nullopt;
+      if (!first || !stage)
+        fail("zero_segments", fmt::format("a segment needs 'first' above {}, and 'zero' from 0 to 3", after), example);
+      plan.zero_segments.push_back({static_cast<int>(*first), static_cast<int>(*stage)});
+    }
+    join_zero_segments(plan);
+  }
+
   /// Reads 'degrees' of an object. `path`: the beginning of the keys of the object.
   void read_degrees(const Json& object, const std::string& path, Plan& plan) const {
     if (!object.contains("degrees")) fail(path.substr(0, path.rfind('/')), "'degrees' is missing");
@@ -337,7 +355,7 @@ Fields<Plan> plan_fields() {
   });
   fields.add_csv("segments", [](const Plan& plan) {
     std::string text = segments_word(plan);
-    for (const std::string& more : {recompute_segments_text(plan), table_segments_text(plan)})
+    for (const std::string& more : {recompute_segments_text(plan), zero_segments_text(plan), table_segments_text(plan)})
       text += (text.empty() || more.empty() ? "" : " ") + more;
     return text;
   });
@@ -349,6 +367,11 @@ Fields<Plan> plan_fields() {
   fields.add_json("recompute_segments", [](const Plan& plan) {
     return plan.recompute_segments.empty() ? no_key() : json_list(plan.recompute_segments, [](const RecomputeSegment& each) {
       return Json{{"first", each.first}, {"recompute", to_string(each.again ? Recompute::full : Recompute::none)}};
+    });
+  });
+  fields.add_json("zero_segments", [](const Plan& plan) {
+    return plan.zero_segments.empty() ? no_key() : json_list(plan.zero_segments, [](const ZeroSegment& each) {
+      return Json{{"first", each.first}, {"zero", each.stage}};
     });
   });
   return fields;

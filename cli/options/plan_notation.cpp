@@ -109,6 +109,8 @@ std::string choices_text(const Plan& plan) {
   }
   for (const RecomputeSegment& segment : without_first_kept(plan).recompute_segments)
     add(fmt::format("from layer {} on {}", segment.first, segment.again ? "recompute" : "kept activations"));
+  for (const ZeroSegment& segment : plan.zero_segments)
+    add(fmt::format("from layer {} on ZeRO-{}", segment.first, segment.stage));
   for (const TableSegment& segment : plan.table_segments)
     add(fmt::format("from table {} on {}", segment.first,
                     segment.tables == Tables::replicated ? "replicated tables" : tables_words(segment.tables)));
@@ -124,6 +126,7 @@ std::string plan_word(const Plan& plan) {
     if (!sign.empty()) word += " " + sign;
   }
   if (!plan.recompute_segments.empty()) word += " " + recompute_segments_text(without_first_kept(plan));
+  if (!plan.zero_segments.empty()) word += " " + zero_segments_text(plan);
   if (!plan.table_segments.empty()) word += " " + table_segments_text(plan);
   if (plan.micro_batches > 1) word += fmt::format(" m{}", plan.micro_batches);
   if (const std::string order = order_word(plan); !order.empty()) word += fmt::format(" {}{}", order_sign, order);
@@ -159,6 +162,8 @@ std::string letters_text(const std::vector<Plan>& plans) {
     add("from: degrees of this layer and of all later ones");
   if (std::ranges::any_of(plans, [](const Plan& plan) { return !plan.recompute_segments.empty(); }))
     add("ac, keep: blocks from this layer on are recomputed, or kept");
+  if (std::ranges::any_of(plans, [](const Plan& plan) { return !plan.zero_segments.empty(); }))
+    add("from:z the ZeRO stage of this layer and of all later ones");
   if (std::ranges::any_of(plans, [](const Plan& plan) { return !plan.table_segments.empty(); }))
     add("t: tables from this one on, dp: replicated");
   return fmt::format("{}", fmt::join(meanings, ", "));
@@ -315,6 +320,13 @@ Plan parse_plan_word(std::string_view text) {
       plan.recompute_segments.push_back(*recompute);
       continue;
     }
+    if (const auto zero = parse_zero_segment(part)) {
+      if (zero->first <= (plan.zero_segments.empty() ? 0 : plan.zero_segments.back().first))
+        throw Error(fmt::format("the ZeRO segments of the plan {} are not in the order of their layers", quote(text)),
+                    notation_hint);
+      plan.zero_segments.push_back(*zero);
+      continue;
+    }
     if (const auto segment = segment_of(part)) {
       firsts.push_back(segment->first);
       degrees.emplace_back();
@@ -352,6 +364,7 @@ Plan parse_plan_word(std::string_view text) {
   join_segments(plan);
   take_signs(text, signs, plan);
   recompute_first_layers(plan);
+  join_zero_segments(plan);
   join_table_segments(plan);
   if (!order.empty()) plan.placement = parse_placement(order);
   return plan;

@@ -333,7 +333,9 @@ PlanOptionHandles add_plan_options(const Command& command, PlanOptions& options,
   const auto layers =
       command
           .add_option("--layers", options.layers,
-                      "degrees of some layers, by their names or operations: 'fc*: filter=32'; repeatable", "LAYERS")
+                      "degrees of some layers, by their names or operations: 'fc*: filter=32', or 'recompute', 'keep', "
+                      "'zero=2'; repeatable",
+                      "LAYERS")
           .one_value_each();
   // Options that the plan file already determines are refused, because they would be ignored.
   for (const Option& said : {placement, micro_batches, strategy, degrees, layers}) plan.excludes(said);
@@ -414,7 +416,8 @@ void refuse_contradiction(const Estimate& estimate, const Model& model, const Pl
   for (const Limit& limit : estimate.limits) {
     if (limit.kind == Limit::Kind::memory) continue;
     std::string layouts;
-    for (const std::string& word : {segments_word(estimate.plan), recompute_segments_text(estimate.plan)})
+    const Plan& plan = estimate.plan;
+    for (const std::string& word : {segments_word(plan), recompute_segments_text(plan), zero_segments_text(plan)})
       layouts += (word.empty() ? "" : " ") + word;
     throw Error(fmt::format("the plan '{}{}' is not possible: {}", degrees_text(estimate.plan.mesh), layouts,
                             describe(limit, model)),

@@ -154,7 +154,8 @@ std::string limit_in_words(const Limit& limit, std::string_view model, std::stri
       return fmt::format("needs {} of host memory, but a host has {}", humanize(Bytes(limit.wanted)),
                          humanize(Bytes(limit.available)));
     case Limit::Kind::segment_choice:
-      return fmt::format("plans whose layers are laid out or recomputed differently do not support {} yet", limit.item);
+      return fmt::format("plans whose layers are laid out, recomputed or sharded differently do not support {} yet",
+                         limit.item);
     case Limit::Kind::segment_ranks:
       return fmt::format("the layout from layer {:.0f} on has {:.0f} ranks, but the first layers have {:.0f}",
                          limit.item_bytes, limit.wanted, limit.available);

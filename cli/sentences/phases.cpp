@@ -76,7 +76,7 @@ struct PhaseInWords {
     if (estimate.gradient_algorithm == gossip_exchange)
       return fmt::format("gossip: each rank sends {} of weights{} to each neighbor{}", humanize(gradients.message),
                          at(gradients.stage), route);
-    if (plan.zero_stage == 0) return fmt::format("allreduce of {}, {}{}", what, estimate.gradient_algorithm, route);
+    if (gradients.zero == 0) return fmt::format("allreduce of {}, {}{}", what, estimate.gradient_algorithm, route);
     const auto times = [](double count) { return count > 1 ? fmt::format("{:.0f} times ", count) : std::string(); };
     const std::string groups =
         plan.shard_copies() > 1 ? fmt::format(", and an allreduce of shards among {:.0f} groups", plan.shard_copies()) : "";
@@ -88,7 +88,7 @@ struct PhaseInWords {
     const std::string scattered = alike ? "" : fmt::format(" of {}", humanize(gradients.message));
     return fmt::format("{}reduce-scatter{} and {}allgather of {}{} among {:.0f} ranks (ZeRO-{}){}{}{}",
                        times(gradients.rounds), scattered, times(gradients.gathers), humanize(gradients.weights),
-                       at(gradients.stage), gradients.ranks, plan.zero_stage, groups, near, route);
+                       at(gradients.stage), gradients.ranks, gradients.zero, groups, near, route);
   }
 
   std::string operator()(WeightsLeftWhole) const { return "weights of unsharded layers"; }

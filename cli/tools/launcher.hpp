@@ -55,7 +55,7 @@ using LaunchOutcome = std::variant<Launch, CannotLaunch>;
 struct Launcher {
   std::string_view name;
   LaunchOutcome (*launch)(const LaunchRequest& request);
-  bool may_have_layouts = false;  ///< whether layers may have several layouts
+  bool may_have_layouts = false;  ///< whether layers may have several layouts or ZeRO stages
 };
 
 /// The scripts that launchers write, from cli/tools/scripts.

@@ -207,6 +207,32 @@ std::int64_t classes_of(const Model& model) {
   return 1;
 }
 
+/// Returns for each block whether parallel_fsdp.py frees its weights after forward, or why the script cannot run the ZeRO
+/// stages of a plan. The other layers are one unit.
+std::variant<Json, CannotLaunch> resharded_blocks(const LaunchRequest& request) {
+  const Plan& plan = request.plan();
+  if (plan.mesh.devices() != plan.mesh[Axis::data] || !plan.segments.empty())
+    return CannotLaunch{"its script has several ZeRO stages with data parallelism alone"};
+  if (!hugging_face_network(request.study.model()))
+    return CannotLaunch{"its script has several ZeRO stages only for networks of transformers"};
+  Json blocks = Json::array();
+  int block = -1, stage = plan.zero_stage;
+  const std::vector<Layer>& layers = request.study.model().layers;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    if (layers[i].parameters() == 0) continue;
+    const int own = zero_stage_of(plan, static_cast<int>(i));
+    if (own < 2) return CannotLaunch{"of several ZeRO stages, its script has ZeRO-2 and ZeRO-3"};
+    if (layers[i].block >= 0 && layers[i].block != block) {
+      block = layers[i].block;
+      stage = own;
+      blocks.push_back(own == 3);
+    }
+    if (own != (layers[i].block >= 0 ? stage : zero_stage_of(plan, 0)))
+      return CannotLaunch{"in its script, each block has one ZeRO stage, and so have all other layers together"};
+  }
+  return blocks;
+}
+
 std::string plan_module(const LaunchRequest& request, const HuggingFaceNetwork* network, const LayerSplits* splits) {
   const Study& study = request.study;
   const Plan& plan = request.plan();
@@ -227,6 +253,7 @@ std::string plan_module(const LaunchRequest& request, const HuggingFaceNetwork* 
   set("SHARD_GROUP", plan.zero_stage == 0 || plan.shard_group == 0 ? whole : plan.shard_group);
   // RESHARD is the argument reshard_after_forward of fully_shard. A number means groups of that size with secondary shards.
   set("RESHARD", plan.secondary_shards > 1 ? Json(plan.secondary_shards) : Json(plan.zero_stage == 3));
+  if (!plan.zero_segments.empty()) set("RESHARD_BLOCKS", std::get<Json>(resharded_blocks(request)));
   set("RECOMPUTE", to_string(plan.recompute));
   set("RECOMPUTE_BLOCKS", plan.recompute_blocks);
   set("PRECISION", is_processor && plan.precision == Precision::tf32 ? "fp32" : to_string(plan.precision));
@@ -380,6 +407,10 @@ LaunchOutcome launch_torchrun(const LaunchRequest& request) {
   if (plan.zero_stage == 1 && plan.shard_group != 0)
     return CannotLaunch{"ZeroRedundancyOptimizer shards among all ranks, not in groups"};
 
+  if (!plan.zero_segments.empty()) {
+    const auto blocks = resharded_blocks(request);
+    if (const auto* const cannot = std::get_if<CannotLaunch>(&blocks)) return *cannot;
+  }
   std::optional<LayerSplits> splits;
   if (!plan.segments.empty()) {
     if (!is_torchvision) return CannotLaunch{"the script supports several layouts only for networks of torchvision"};

@@ -496,6 +496,7 @@ Plan split_of(const Plan& plan) {
   split.recompute = usual.recompute;
   split.recompute_blocks = usual.recompute_blocks;
   split.recompute_segments = usual.recompute_segments;
+  split.zero_segments = usual.zero_segments;
   split.offload = usual.offload;
   split.offload_activations = usual.offload_activations;
   split.schedule = usual.schedule;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "estimator/exchanges/gradient_exchange.hpp"
+#include "estimator/explain/held_gradients.hpp"
 #include "estimator/layers/host_launches.hpp"
 #include "estimator/layers/overlaps.hpp"
 #include "estimator/layers/recomputed_layers.hpp"
@@ -38,7 +39,7 @@ class Explainer {
         critical_(explanation.estimate.critical),
         micro_batches_(static_cast<double>(plan_.micro_batches)),
         slots_(step.in_slots),
-        each_(exchanged_bytes(plan_, job.assumptions, job.facts)) {}
+        is_uniform_(plan_.zero_segments.empty()) {}
 
   void explain() {
     again_ = runs_again(plan_, job_.facts, job_.assumptions, costs_.kinds(), firsts_);
@@ -47,10 +48,8 @@ class Explainer {
       hidden_share_ = hidden_share_of_experts(job_, plan_, costs_.between(first_of(stage), first_of(stage + 1)), stage);
       for (int layer = first_of(stage); layer < first_of(stage + 1); ++layer) add_layer(layer, stage);
     }
-    const int stage = critical_.gradient_exchange;
-    groups_ =
-        costs_.gradients(plan_, held_costs(costs_, plan_, firsts_, stage), held_blocks(job_.facts, plan_, firsts_, stage));
-    gradients_ = exchange_of(costs_, plan_, each_, groups_);
+    held_ = held_gradients(job_, plan_, costs_, firsts_, critical_.gradient_exchange);
+    for (const HeldGradients& held : held_) gradients_.add(held.exchange);
     add_exchanges();
     for (const TimePart& part : time_parts) add_phase(part);
   }
@@ -98,8 +97,12 @@ class Explainer {
     }
     if (const int rank = critical_.weight_update; is_held_by(rank, stage)) {
       // Other parts of the update, such as copies of gradients, are distributed like the exchange of gradients.
-      const Seconds more = whole[Part::weight_update] - optimizer_time(plan_, held_costs(costs_, plan_, firsts_, rank));
-      share[Part::weight_update] = optimizer_time(plan_, own) + max(Seconds{}, more) * share_of_gradients(own, rank);
+      const Seconds all = is_uniform_ ? optimizer_time(plan_, held_costs(costs_, plan_, firsts_, rank))
+                                      : optimizer_time(plan_, costs_, {first_of(rank), first_of(rank + 1)});
+      const Seconds of_layer = is_uniform_ ? optimizer_time(plan_, own)
+                                           : optimizer_time(with_zero_stage(plan_, zero_stage_of(plan_, layer.layer)), own);
+      share[Part::weight_update] =
+          of_layer + max(Seconds{}, whole[Part::weight_update] - all) * share_of_gradients(own, rank);
     }
     if (is_held_by(critical_.gradient_exchange, stage))
       share[Part::gradient_exchange] = whole[Part::gradient_exchange] * share_of_gradients(own, critical_.gradient_exchange);
@@ -175,31 +178,34 @@ class Explainer {
              (one.time + one.hidden) * runs, one.hidden * runs});
       }
     }
-    for (const GradientGroup& group : groups_) {
-      const GradientExchange own = exchange_of(costs_, plan_, each_, group);
-      if (own.total().value() <= 0) continue;
-      const auto gradient = [&](Collective operation, double count, Seconds time) {
-        const Bytes message = operation == Collective::allgather ? weights_of(group) : message_of(group);
-        add({operation, group.axes, Phase::gradient, Purpose::gradient, count, message * count, time});
-      };
-      const double copies = (group.axes & family_bit(Axis::data)) != 0 ? plan_.shard_copies() : 1.0;
-      const double shards = costs_.mesh(group.layout).product(group.axes) / copies;
-      if (plan_.zero_stage == 0 || shards == 1) {
-        // An exchange that happens once in several local steps counts as one exchange, with its average time per step.
-        gradient(Collective::allreduce, 1, own.of_gradients + own.of_copies);
-      } else {
-        if (copies > 1) {
-          add({Collective::allreduce, family_bit(Axis::data), Phase::gradient, Purpose::gradient, 1,
-               message_of(group) / shards, own.of_copies});
-        }
-        gradient(Collective::reduce_scatter, own.rounds, own.of_gradients);
-        gradient(Collective::allgather, std::max(1.0, own.gathers), own.of_weights + own.after_update);
-      }
+    for (const HeldGradients& held : held_) {
+      for (const GradientGroup& group : held.groups) add_exchanges_of(held, group);
     }
     if (estimate().time[Part::pipeline].value() > 0) {
       add({Collective::point_to_point, family_bit(Axis::pipeline), Phase::forward, Purpose::pipeline, hops(), cut() * hops(),
            estimate().time[Part::pipeline]});
     }
+  }
+
+  void add_exchanges_of(const HeldGradients& held, const GradientGroup& group) {
+    const GradientExchange own = exchange_of(costs_, held.plan, held.each, group);
+    if (own.total().value() <= 0) return;
+    const Bytes gradients = held.message(group);
+    const auto gradient = [&](Collective operation, double count, Seconds time) {
+      const Bytes message = operation == Collective::allgather ? held.weights(group) : gradients;
+      add({operation, group.axes, Phase::gradient, Purpose::gradient, count, message * count, time});
+    };
+    const double copies = (group.axes & family_bit(Axis::data)) != 0 ? held.plan.shard_copies() : 1.0;
+    const double shards = costs_.mesh(group.layout).product(group.axes) / copies;
+    // The exchange of local steps is counted as one with the share of a step.
+    if (held.plan.zero_stage == 0 || shards == 1)
+      return gradient(Collective::allreduce, 1, own.of_gradients + own.of_copies);
+    if (copies > 1) {
+      add({Collective::allreduce, family_bit(Axis::data), Phase::gradient, Purpose::gradient, 1, gradients / shards,
+           own.of_copies});
+    }
+    gradient(Collective::reduce_scatter, own.rounds, own.of_gradients);
+    gradient(Collective::allgather, std::max(1.0, own.gathers), own.of_weights + own.after_update);
   }
 
   /// Returns the share of a layer in the time of its stage's gradient exchange. The time is distributed by the number of
@@ -209,8 +215,6 @@ class Explainer {
     if (all.exchanged_parameters() > 0) return own.exchanged_parameters() / all.exchanged_parameters();
     return all[LayerCount::parameters] > 0 ? own[LayerCount::parameters] / all[LayerCount::parameters] : 0.0;
   }
-  [[nodiscard]] Bytes message_of(const GradientGroup& group) const { return Bytes(group.parameters * each_.gradient); }
-  [[nodiscard]] Bytes weights_of(const GradientGroup& group) const { return gathered_weights(plan_, each_, group); }
   [[nodiscard]] double hops() const { return step_.hops(); }
   [[nodiscard]] Bytes cut() const { return costs_.cut_bytes(first_of(critical_.transfer)); }
 
@@ -250,15 +254,24 @@ class Explainer {
       return {};
     }
     // The report describes only the group with the most parameters.
-    const GradientGroup& group = *std::max_element(groups_.begin(), groups_.end(),
-                                                   [](const auto& a, const auto& b) { return a.parameters < b.parameters; });
+    const HeldGradients* held = nullptr;
+    const GradientGroup* most = nullptr;
+    for (const HeldGradients& each : held_) {
+      for (const GradientGroup& group : each.groups) {
+        if (most != nullptr && group.parameters <= most->parameters) continue;
+        held = &each;
+        most = &group;
+      }
+    }
+    const ExchangeTimes& exchanges = costs_.exchanges(most->layout);
     return GradientsOf{critical_.gradient_exchange,
-                       costs_.exchanges(group.layout).group(group.axes).ranks,
-                       message_of(group),
-                       weights_of(group),
-                       gradients_.rounds,
-                       gradients_.gathers,
-                       costs_.exchanges(group.layout).route(Collective::allreduce, group.axes, Purpose::gradient)};
+                       held->plan.zero_stage,
+                       exchanges.group(most->axes).ranks,
+                       held->message(*most),
+                       held->weights(*most),
+                       held->exchange.rounds,
+                       held->exchange.gathers,
+                       exchanges.route(Collective::allreduce, most->axes, Purpose::gradient)};
   }
 
   [[nodiscard]] PhaseShare::MadeOf exchanges_of(Purpose purpose) const {
@@ -341,7 +354,7 @@ class Explainer {
   [[nodiscard]] UpdateOf update() const {
     const int stage = critical_.weight_update;
     return {stage, held_costs(costs_, plan_, firsts_, stage)[LayerCount::trained],
-            plan_.zero_stage >= 1 ? plan_.shards() : 1.0};
+            is_uniform_ && plan_.zero_stage >= 1 ? plan_.shards() : 1.0};
   }
 
   /// Returns the provenance of the time of an exchange: the time is measured, or computed with a
@@ -434,8 +447,8 @@ class Explainer {
   bool slots_;
   Provenance forward_source_ = Provenance::measured, backward_source_ = Provenance::measured,
              update_source_ = Provenance::measured;
-  ExchangedBytes each_;
-  std::vector<GradientGroup> groups_;
+  bool is_uniform_;  ///< whether all layers have one ZeRO stage
+  std::vector<HeldGradients> held_;
   GradientExchange gradients_;
 };
 

@@ -48,6 +48,7 @@ struct KernelsOf {
 /// The gradient exchange of a stage.
 struct GradientsOf {
   int stage = 0;
+  int zero = 0;  ///< the ZeRO stage of the layers
   double ranks = 1;
   Bytes message{}, weights{};      ///< bytes of gradients, and of the weights that ZeRO gathers
   double rounds = 1, gathers = 0;  ///< number of gradient exchanges and of weight gathers

@@ -45,9 +45,11 @@ std::vector<Finding> findings_of(const Job& job, const Estimate& estimate) {
     if (share >= worth_saying) findings.push_back({kind, share, facts});
   };
   const auto replicas = static_cast<std::int64_t>(plan.mesh.replicas());
+  const std::vector<int> zero_stages = zero_stages_of(plan);
+  const int zero_stage = *std::max_element(zero_stages.begin(), zero_stages.end());
   add_time(Kind::compute, time[Part::forward] + time[Part::backward]);
   add_time(Kind::gradient_exchange, time[Part::gradient_exchange],
-           Finding::Gradients{replicas, plan.zero_stage, estimate.gradient_algorithm, plan.offload == Offload::weights});
+           Finding::Gradients{replicas, zero_stage, estimate.gradient_algorithm, plan.offload == Offload::weights});
   add_time(Kind::layer_collectives, time[Part::layer_collectives]);
   add_time(Kind::halo, time[Part::halo]);
   add_time(Kind::pipeline, time[Part::pipeline]);
@@ -92,7 +94,7 @@ std::vector<Finding> findings_of(const Job& job, const Estimate& estimate) {
   const double others = job.facts.parameters - experts - tables;
   if (const double divided = experts / plan.mesh[Axis::expert] + tables / plan.mesh[Axis::data]; divided > 0)
     held *= others / (others + divided);
-  if (replicas > 1 && plan.zero_stage == 0 && held >= 0.25)
+  if (replicas > 1 && zero_stage == 0 && held >= 0.25)
     findings.push_back({Kind::memory_redundancy, held, Finding::Copies{replicas}});
   if (plan.mesh.batch_parts() > 1 && plan.global_batch <= plan.mesh.batch_parts())
     findings.push_back({Kind::scaling_limit, 1.0});

@@ -16,8 +16,9 @@ std::array<double, enum_values<Provenance>.size()> kernel_time_shares(const Expl
     for (const TimedKernel& kernel : layer.detail.kernels) {
       if (!kernel.is_overhead()) add(kernel.source, kernel.time * runs_per_iteration(plan, layer, kernel.phase));
     }
-    add(layer.detail.update_source, plan.zero_stage >= 1 ? layer.costs[LayerTime::sharded_update] * plan.shard_copies()
-                                                         : layer.costs[LayerTime::update]);
+    const bool is_sharded = zero_stage_of(plan, layer.layer) >= 1;
+    add(layer.detail.update_source,
+        is_sharded ? layer.costs[LayerTime::sharded_update] * plan.shard_copies() : layer.costs[LayerTime::update]);
   }
   if (all <= 0) return {};
   for (double& share : shares) share /= all;

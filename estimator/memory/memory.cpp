@@ -249,30 +249,6 @@ MemoryOrigin workspace_origin(const Job& job, const LayerCosts& costs) {
 
 }  // namespace
 
-bool is_copied(const TiedLayer& tied, int first, int last) {
-  return tied.reader >= first && tied.reader < last && tied.previous < first;
-}
-
-double stage_parameters(const StageOf& stage, bool trained) {
-  const LayerCount count = trained ? LayerCount::trained : LayerCount::parameters;
-  double parameters = stage.all_costs()[count];
-  for (const TiedLayer& tied : stage.job.facts.tied) {
-    if (is_copied(tied, stage.first, stage.last)) parameters += stage.costs.at(tied.owner)[count];
-  }
-  return parameters;
-}
-
-ParameterCounts parameter_counts(const StageOf& stage) {
-  // Whole blocks, which include the largest layer, are gathered in forward and backward alone (StageRequests::pass).
-  const bool by_units = stage.job.assumptions.gathers_units && !streams_weights(stage.plan);
-  const bool shards = !by_units && (stage.plan.zero_stage >= 2 || stage.plan.offload == Offload::weights);
-  return {.all = stage_parameters(stage) * stage.parts,
-          .trained = stage_parameters(stage, true) * stage.parts,
-          .largest_layer = shards ? stage.costs.largest_layer(stage.first, stage.last) : 0.0,
-          .largest_trained = shards ? stage.costs.largest_trained(stage.first, stage.last) : 0.0,
-          .untouched = stage.all_costs()[LayerCount::untouched] * stage.parts};
-}
-
 MemoryState kept_by_micro_batch(const StageOf& stage) {
   MemoryTally tally(CachingAllocator::granule(stage.job.machine.device.is_processor), false);
   StageRequests requests(stage, tally);
@@ -291,6 +267,7 @@ PassChoices::PassChoices(const Plan& plan, const Assumptions& assumptions)
       recompute_blocks(MemoryChoices(plan).recompute_blocks),
       recompute_modules(MemoryChoices(plan).recompute_modules),
       recompute_segments(plan.recompute_segments),
+      zero_segments(plan.zero_segments),
       gradient_copies(shards_gradients(plan) && !has_whole_gradients(plan, assumptions) ? plan.shard_copies() : 0.0),
       frees_gradients(ddl::frees_gradients(plan, assumptions)),
       gathered_ranks(assumptions.gathers_units && plan.zero_stage >= 3 && plan.reshard && !holds_whole(plan, assumptions)
@@ -403,9 +380,11 @@ Bytes older_weights(const StageOf& stage) {
 }
 
 Bytes saved_weights(const StageOf& stage) {
-  const Plan& plan = stage.plan;
   const Assumptions& assumptions = stage.job.assumptions;
-  if (!assumptions.saves_whole || !assumptions.gathers_units || plan.zero_stage < 2 || plan.shards() <= 1) return {};
+  if (!assumptions.saves_whole || !assumptions.gathers_units) return {};
+  const std::vector<int> zero_stages = zero_stages_of(stage.plan);
+  const Plan plan = with_zero_stage(stage.plan, *std::max_element(zero_stages.begin(), zero_stages.end()));
+  if (plan.zero_stage < 2 || plan.shards() <= 1) return {};
   const ParameterBytes each = parameter_bytes(stage.job.facts, plan, assumptions);
   constexpr double wide_bytes = 4;
   const bool is_wide = shards_masters(plan, assumptions) || each.frozen_master > 0;
@@ -417,6 +396,7 @@ MemoryChoices::MemoryChoices(const Plan& plan)
       recompute_blocks(plan.recompute == Recompute::full ? most_recomputed_blocks(plan) : 0),
       recompute_modules(plan.recompute == Recompute::selective ? plan.recompute_modules : RecomputeModules()),
       recompute_segments(plan.recompute_segments),
+      zero_segments(plan.zero_segments),
       zero_stage(plan.zero_stage),
       shard_group(plan.shard_group),
       reshard(plan.reshard),

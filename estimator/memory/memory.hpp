@@ -7,6 +7,7 @@
 #include "core/enum_array.hpp"
 #include "core/quantity.hpp"
 #include "estimator/layers/stage_of.hpp"
+#include "estimator/layers/zero_parts.hpp"
 #include "estimator/plan/plan.hpp"
 
 namespace ddl {
@@ -227,6 +228,10 @@ struct LibraryWorkspace {
 
 /// Returns the inputs of parameter_memory for a stage.
 [[nodiscard]] ParameterCounts parameter_counts(const StageOf& stage);
+/// The same for the layers of a stage with one ZeRO stage. The plan must not offload. Both results include copies of tied
+/// weights that these layers read.
+[[nodiscard]] ParameterCounts parameter_counts(const StageOf& stage, const ZeroPart& part);
+[[nodiscard]] double part_parameters(const StageOf& stage, const ZeroPart& part, bool trained = false);
 
 /// The choices of a plan that memory depends on, except the division into stages and the schedule.
 struct MemoryChoices {
@@ -235,6 +240,7 @@ struct MemoryChoices {
   std::int64_t recompute_blocks;  ///< number of recomputed blocks per stage
   RecomputeModules recompute_modules;
   std::vector<RecomputeSegment> recompute_segments;
+  std::vector<ZeroSegment> zero_segments;
   int zero_stage, shard_group;
   bool reshard;
   double second_shards;
@@ -258,6 +264,7 @@ struct PassChoices {
   std::int64_t recompute_blocks;
   RecomputeModules recompute_modules;
   std::vector<RecomputeSegment> recompute_segments;
+  std::vector<ZeroSegment> zero_segments;
   double gradient_copies;  ///< number of shard groups if backward keeps shards of the gradients; else 0
   bool frees_gradients;
   double gathered_ranks;  ///< number of ranks that gather blocks of weights from each other; else 0

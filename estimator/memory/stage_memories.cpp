@@ -29,8 +29,8 @@ StageOf StageMemories::stage(const Plan& plan, const std::vector<int>& firsts, i
 }
 
 LayerRange StageMemories::foremost_alike(const Plan& plan, const LayerRuns& runs, int first, int last) {
-  // Equal layers have different memory if some of them are recomputed.
-  if (!plan.recompute_segments.empty()) return {first, last};
+  // Equal layers have different memory if some of them are recomputed, or have another ZeRO stage.
+  if (!plan.recompute_segments.empty() || !plan.zero_segments.empty()) return {first, last};
   const LayerRuns::Place begin = runs.place(first), end = runs.place(last);
   if (begin.run != end.run || begin.repeat <= 1) return {first, last};
   const int shift = (begin.repeat - 1) * runs.runs()[begin.run].period;

@@ -47,25 +47,26 @@ class StageRequests {
         frees_gradients_(frees_gradients(plan_, job_.assumptions)),
         projection_(projection_scratch(facts_, plan_, job_.assumptions)) {
     gradient_bytes_ = computed_gradient_bytes(plan_, job_.assumptions);
-    shard_bytes_ =
-        job_.assumptions.gathers_units ? parameter_bytes(facts_, plan_, job_.assumptions).gradient : gradient_bytes_;
-    parameters_ = stage_parameters(stage);
-    trained_ = stage_parameters(stage, true);
-    exchanged_ = trained_;
-    untouched_ = stage.all_costs()[LayerCount::untouched];
-    double summed = stage.all_costs().exchanged_parameters();
+    parts_ = stage.parts;
     for (const TiedLayer& tied : facts_.tied) {
       if (!is_copied(tied, first_, last_)) continue;
       const LayerCosts& owner = table_.at(tied.owner);
-      summed += owner[LayerCount::trained];
       copied_.push_back(
           {tied.reader, owner[LayerCount::parameters],
            owner[LayerCount::parameters] > 0 ? owner[LayerCount::trained] / owner[LayerCount::parameters] : 1.0});
     }
-    // Layers of a mesh without replicas have no bucket. Some gradients are summed along two sets of axes.
-    if (!plan_.segments.empty()) exchanged_ = std::min(trained_, summed);
-    parts_ = stage.parts;
-    memory_ = parameter_memory(parameter_counts(stage), plan_, parameter_bytes(facts_, plan_, job_.assumptions));
+    if (plan_.zero_segments.empty()) {
+      held_.push_back({plan_, nullptr, parameter_memory(parameter_counts(stage), plan_, bytes_of(plan_)),
+                       stage_parameters(stage), stage_parameters(stage, true)});
+      complete(stage.all_costs(), held_.back());
+    } else {
+      zero_parts_ = zero_parts(plan_, first_, last_);
+      for (const ZeroPart& part : zero_parts_) {
+        held_.push_back({part.plan, &part, parameter_memory(parameter_counts(stage, part), part.plan, bytes_of(part.plan)),
+                         part_parameters(stage, part), part_parameters(stage, part, true)});
+        complete(costs_of(table_, part), held_.back());
+      }
+    }
     const double item = tensor_item_bytes(facts_, plan_, job_.assumptions, -1);
     if (first_ == 0) {
       input_ = Bytes(facts_.sample_items * samples_per_micro_batch(plan_) * item / plan_.mesh[Axis::spatial]);
@@ -73,9 +74,10 @@ class StageRequests {
       received_ = table_.cut_bytes(first_);
     }
     if (job_.assumptions.gathers_units) gathered_ = most_gathered(stage);
-    if (sums_whole(plan_, job_.assumptions) && !holds_whole(plan_, job_.assumptions)) {
+    for (const Held& held : held_) {
       // The last backward of a step turns whole gradients into shards, unit by unit.
-      summed_ = max(Bytes{}, Bytes(trained_ * gradient_bytes_) - memory_.gradients);
+      if (sums_whole(held.plan, job_.assumptions) && !held.is_whole)
+        summed_ += max(Bytes{}, Bytes(held.trained * gradient_bytes_) - held.memory.gradients);
     }
     find_runs();
     // Memory that backward of the stage holds from start to end is allocated once.
@@ -93,35 +95,36 @@ class StageRequests {
   /// allocates the optimizer state, which is otherwise allocated in the first update.
   void set_up(bool state) {
     sink_.at(StepPhase::setup, -1);
-    const auto each = [&](Bytes all, MemoryItem item, bool is_sharded, bool is_trained) {
-      const double parameters = is_trained ? trained_ : parameters_;
-      if (parameters <= 0) return;
+    // `of_all`: the bytes of all parameters of layers with the ZeRO stage of a layer.
+    const auto each = [&](MemoryItem item, bool is_trained, const auto& of_all) {
       each_repetition([&](const Segment& segment) {
         for (int i = segment.first; i < segment.last; ++i) {
-          const Bytes of_one = all * (is_sharded ? fewer_replicas(i) : 1.0);
-          each_parameter(i, is_trained, [&](double items) { (void)sink_.allocate(of_one * (items / parameters), item, i); });
+          const Held& held = held_of(i);
+          const double parameters = is_trained ? held.trained : held.parameters;
+          if (parameters <= 0) continue;
+          const Bytes all = of_all(i, held);
+          each_parameter(i, is_trained, [&](double items) { (void)sink_.allocate(all * (items / parameters), item, i); });
         }
       });
     };
-    const bool is_whole = holds_whole(plan_, job_.assumptions);
-    each(memory_.weights, MemoryItem::weights, plan_.zero_stage >= 3 && !is_whole, false);
-    if (whole_gradients_) each(memory_.gradients, MemoryItem::gradients, plan_.zero_stage >= 2 && !is_whole, true);
-    has_state_ = state;
-    if (state) each(memory_.optimizer, MemoryItem::optimizer, plan_.zero_stage >= 1, true);
-    const Bytes early(trained_ * parts_ * early_update_bytes(plan_, job_.assumptions));
-    if (early > Bytes{}) each(early, MemoryItem::workspace, false, true);
-    // The first bucket has 1 MiB, all others have 25 MiB [PyTorch docs, DistributedDataParallel, bucket_cap_mb;
-    // torch/csrc/distributed/c10d/reducer.hpp, kDefaultFirstBucketBytes].
-    constexpr double bucket = 25.0 * 1024 * 1024;
-    Bytes left = bucket_bytes((exchanged_ - untouched_) * parts_, plan_, job_.assumptions.mixed_precision);
-    // A large number of buckets is represented by fewer, larger buckets.
-    Bytes size = left.value() > 4096 * bucket ? left / 4096.0 : Bytes(bucket);
-    if (plan_.zero_stage > 0) size = left;
-    while (left.value() > 0) {
-      const Bytes next = min(left, size);
-      (void)sink_.allocate(next, MemoryItem::communication, -1);
-      left -= next;
+    const auto share = [this](int layer, bool is_sharded) { return is_sharded ? fewer_replicas(layer) : 1.0; };
+    each(MemoryItem::weights, false, [&](int layer, const Held& held) {
+      return held.memory.weights * share(layer, held.plan.zero_stage >= 3 && !held.is_whole);
+    });
+    if (whole_gradients_) {
+      each(MemoryItem::gradients, true, [&](int layer, const Held& held) {
+        return held.memory.gradients * share(layer, held.plan.zero_stage >= 2 && !held.is_whole);
+      });
     }
+    has_state_ = state;
+    if (state) {
+      each(MemoryItem::optimizer, true,
+           [&](int layer, const Held& held) { return held.memory.optimizer * share(layer, held.plan.zero_stage >= 1); });
+    }
+    if (const double early = early_update_bytes(plan_, job_.assumptions); early > 0) {
+      each(MemoryItem::workspace, true, [&](int, const Held& held) { return Bytes(held.trained * parts_ * early); });
+    }
+    for (const Held& held : held_) allocate_buckets(held);
     (void)sink_.allocate(library_workspace(job_.machine.device).expected, MemoryItem::workspace, -1);
   }
 
@@ -150,16 +153,16 @@ class StageRequests {
   /// Makes the requests of the update, which leaves no gradient of backward in memory.
   void update() {
     sink_.at(StepPhase::update, -1);
-    const double more = update_scratch_bytes(plan_, job_.assumptions);
     const auto each = [&](const auto& take) {
       each_repetition([&](const Segment& segment) {
         for (int i = segment.first; i < segment.last; ++i) each_parameter(i, true, [&](double items) { take(i, items); });
       });
     };
-    if (!has_state_ && trained_ > 0) {
+    if (!has_state_ && trains()) {
       each([&](int i, double items) {
-        const double share = plan_.zero_stage >= 1 ? fewer_replicas(i) : 1.0;
-        (void)sink_.allocate(memory_.optimizer * (share * items / trained_), MemoryItem::optimizer, i);
+        const Held& held = held_of(i);
+        const double share = held.plan.zero_stage >= 1 ? fewer_replicas(i) : 1.0;
+        (void)sink_.allocate(held.memory.optimizer * (share * items / held.trained), MemoryItem::optimizer, i);
       });
     }
     has_state_ = true;
@@ -167,16 +170,19 @@ class StageRequests {
     constexpr double fp32_gradient = 4;
     // The part of the gradients that this rank updates is copied twice: to a tensor in the gradients' precision, and to one
     // in fp32.
-    const double part = flat_gradient_items(plan_, job_.assumptions, trained_ * parts_);
+    double part = 0;
+    for (const Held& held : held_) part += flat_gradient_items(held.plan, job_.assumptions, held.trained * parts_);
     Block flat = sink_.allocate(Bytes(part * gradient_bytes_), MemoryItem::gradients, -1);
     (void)sink_.allocate(Bytes(part * fp32_gradient), MemoryItem::gradients, -1);
     sink_.free(flat);
     each([&](int i, double items) {
-      const double share = plan_.zero_stage >= 1 ? fewer_replicas(i) / plan_.shards() : 1.0;
-      (void)sink_.allocate(Bytes(items * table_.memory(i).touched_share * share * parts_ * more), MemoryItem::workspace, i);
+      const Held& held = held_of(i);
+      const double share = held.plan.zero_stage >= 1 ? fewer_replicas(i) / held.plan.shards() : 1.0;
+      (void)sink_.allocate(Bytes(items * table_.memory(i).touched_share * share * parts_ * held.scratch_bytes),
+                           MemoryItem::workspace, i);
     });
     (void)sink_.allocate(gathered_gradients(), MemoryItem::communication, -1);
-    (void)sink_.allocate(trained_ > 0 ? projection_ : Bytes{}, MemoryItem::workspace, -1);
+    (void)sink_.allocate(trains() ? projection_ : Bytes{}, MemoryItem::workspace, -1);
     sink_.release(before, sink_.mark());
     for (Block& block : parameter_gradients_) sink_.free(block);
     parameter_gradients_.clear();
@@ -228,6 +234,58 @@ class StageRequests {
     }
   };
 
+  /// Layers of the stage that have one ZeRO stage, and their parameters on a rank.
+  struct Held {
+    const Plan& plan;                ///< with this ZeRO stage for all layers
+    const ZeroPart* part = nullptr;  ///< null if these are all layers
+    MemoryBreakdown memory;
+    double parameters = 0, trained = 0;
+    double exchanged = 0, untouched = 0, shard_bytes = 0, scratch_bytes = 0;
+    bool is_whole = false;  ///< holds_whole()
+  };
+  [[nodiscard]] ParameterBytes bytes_of(const Plan& plan) const { return parameter_bytes(facts_, plan, job_.assumptions); }
+  /// Adds what follows from the plan, the parameters and the costs of layers.
+  void complete(const LayerCosts& own, Held& held) const {
+    held.exchanged = held.trained;
+    held.untouched = own[LayerCount::untouched];
+    // Layers of a mesh without replicas have no bucket. Some gradients are summed along two sets of axes.
+    if (!plan_.segments.empty()) {
+      double summed = own.exchanged_parameters();
+      for (const Copied& copied : copied_) {
+        if (holds(held, copied.reader)) summed += copied.parameters * copied.trained_share;
+      }
+      held.exchanged = std::min(held.trained, summed);
+    }
+    held.shard_bytes = job_.assumptions.gathers_units ? bytes_of(held.plan).gradient : gradient_bytes_;
+    held.scratch_bytes = update_scratch_bytes(held.plan, job_.assumptions);
+    held.is_whole = holds_whole(held.plan, job_.assumptions);
+  }
+  [[nodiscard]] static bool holds(const Held& held, int layer) { return held.part == nullptr || held.part->contains(layer); }
+  [[nodiscard]] const Held& held_of(int layer) const {
+    for (const Held& held : held_) {
+      if (holds(held, layer)) return held;
+    }
+    return held_.front();
+  }
+  [[nodiscard]] bool trains() const {
+    return std::any_of(held_.begin(), held_.end(), [](const Held& held) { return held.trained > 0; });
+  }
+
+  void allocate_buckets(const Held& held) {
+    // The first bucket has 1 MiB, all others have 25 MiB [PyTorch docs, DistributedDataParallel, bucket_cap_mb;
+    // torch/csrc/distributed/c10d/reducer.hpp, kDefaultFirstBucketBytes].
+    constexpr double bucket = 25.0 * 1024 * 1024;
+    Bytes left = bucket_bytes((held.exchanged - held.untouched) * parts_, held.plan, job_.assumptions.mixed_precision);
+    // A large number of buckets is represented by fewer, larger buckets.
+    Bytes size = left.value() > 4096 * bucket ? left / 4096.0 : Bytes(bucket);
+    if (held.plan.zero_stage > 0) size = left;
+    while (left.value() > 0) {
+      const Bytes next = min(left, size);
+      (void)sink_.allocate(next, MemoryItem::communication, -1);
+      left -= next;
+    }
+  }
+
   /// Returns the memory of the compressed gradients of all ranks, which wait for the update to be added up [Lin et al.,
   /// "Deep gradient compression"; the authors' code, synxlin/deep-gradient-compression, dgc/horovod/optimizer.py,
   /// synchronize].
@@ -235,7 +293,9 @@ class StageRequests {
     if (plan_.zero_stage > 0 || plan_.mesh.replicas() == 1) return {};
     const double ranks = plan_.mesh.replicas();
     const CompressedGradient each = compressed_gradient(job_.assumptions, 1, 4, ranks);
-    return each.way == GradientWay::allgather ? Bytes((exchanged_ - untouched_) * parts_ * each.sent * ranks) : Bytes{};
+    const Held& all = held_.front();
+    return each.way == GradientWay::allgather ? Bytes((all.exchanged - all.untouched) * parts_ * each.sent * ranks)
+                                              : Bytes{};
   }
 
   static std::size_t index(int at) { return static_cast<std::size_t>(at); }
@@ -283,7 +343,13 @@ class StageRequests {
   void find_runs() {
     const LayerKinds& kinds = table_.kinds();
     const auto add_kept = [&](int first, int last) {
-      kinds.runs.each(first, last, [this](int from, int period, int repeats) { add_run(from, period, repeats, false); });
+      const auto add = [this](int from, int period, int repeats) { add_run(from, period, repeats, false); };
+      for (const ZeroSegment& segment : plan_.zero_segments) {
+        if (segment.first <= first || segment.first >= last) continue;
+        kinds.runs.each(first, segment.first, add);
+        first = segment.first;
+      }
+      kinds.runs.each(first, last, add);
     };
     if (recompute_ != Recompute::full && !saves_products_) return add_kept(first_, last_);
     // Only layers in blocks of the model are recomputed.
@@ -293,6 +359,12 @@ class StageRequests {
     const auto keeps_block = [&](std::size_t of) {
       return block_of(starts[of]) < 0 ||
              (recompute_ == Recompute::full && !recomputes_from(plan_, std::max(first_, starts[of])));
+    };
+    const auto have_one_stage = [&](std::size_t of, std::size_t next) {
+      const int stage = zero_stage_of(plan_, starts[of]);
+      return plan_.zero_segments.empty() ||
+             (zero_stage_of(plan_, starts[of + 1] - 1) == stage && zero_stage_of(plan_, starts[next]) == stage &&
+              zero_stage_of(plan_, starts[next + 1] - 1) == stage);
     };
     auto run = index(static_cast<int>(std::upper_bound(starts.begin(), starts.end(), first_) - starts.begin())) - 1;
     while (run + 1 < starts.size() && starts[run] < last_) {
@@ -306,7 +378,8 @@ class StageRequests {
         const bool whole = begin == starts[run] && end == starts[run + 1];
         --left;
         while (whole && left > 0 && next + 1 < starts.size() && starts[next + 1] <= last_ &&
-               kinds.block_run_class[next] == kinds.block_run_class[run] && !keeps_block(next)) {
+               kinds.block_run_class[next] == kinds.block_run_class[run] && !keeps_block(next) &&
+               have_one_stage(run, next)) {
           ++next;
           --left;
         }
@@ -649,7 +722,8 @@ class StageRequests {
   }
 
   void make_parameter_gradients(int layer) {
-    if (trained_ <= 0) return;
+    if (!trains()) return;
+    const Held& held = held_of(layer);
     each_parameter(layer, true, [&](double all) {
       const double items = all * table_.memory(layer).touched_share;
       Block block = sink_.allocate(Bytes(items * gradient_bytes_), MemoryItem::gradients, layer);
@@ -660,9 +734,9 @@ class StageRequests {
         if (is_projected) scratch = sink_.allocate(projection_, MemoryItem::workspace, layer);
         sink_.free(scratch);
         sink_.free(block);
-      } else if (shards_gradients(plan_)) {
+      } else if (shards_gradients(held.plan)) {
         const Block shard =
-            sink_.allocate(Bytes(items * shard_bytes_ * plan_.shard_copies() / table_.memory(layer).replicas),
+            sink_.allocate(Bytes(items * held.shard_bytes * held.plan.shard_copies() / table_.memory(layer).replicas),
                            MemoryItem::gradients, layer);
         sink_.free(block);
         parameter_gradients_.push_back(shard);
@@ -684,8 +758,9 @@ class StageRequests {
   bool is_narrow_;  ///< whether products keep copies of their inputs in fp8 or nvfp4
   bool whole_gradients_, frees_gradients_, has_state_ = false;
   Bytes projection_{};
-  double parameters_ = 0, trained_ = 0, exchanged_ = 0, untouched_ = 0, parts_ = 1, gradient_bytes_ = 0, shard_bytes_ = 0;
-  MemoryBreakdown memory_;
+  double parts_ = 1, gradient_bytes_ = 0;
+  std::vector<ZeroPart> zero_parts_;  ///< empty if all layers have one ZeRO stage
+  std::vector<Held> held_;
   Bytes input_{}, received_{}, sent_bytes_{}, gathered_{}, summed_{};
   /// A layer that reads parameters that another stage owns.
   struct Copied {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 #include "estimator/inputs/base_weights.hpp"
@@ -67,7 +68,14 @@ Bytes most_unmodeled(const StageOf& stage, Bytes activations) {
 // which allows two gathers; pytorch/pytorch, pull request 120256: offloaded shards are copied to the device before a gather.
 // bitsandbytes/nn/modules.py: the scales of Params4bit are in `quant_state`, an attribute that FSDP does not shard.
 Bytes most_gathered(const StageOf& stage) {
-  const Plan& plan = stage.plan;
+  const bool is_uniform = stage.plan.zero_segments.empty();
+  const auto is_gathered = [&](int layer) { return is_uniform || zero_stage_of(stage.plan, layer) >= 3; };
+  std::optional<Plan> sharded;
+  if (!is_uniform) {
+    const std::vector<int> zero_stages = zero_stages_of(stage.plan);
+    sharded = with_zero_stage(stage.plan, *std::max_element(zero_stages.begin(), zero_stages.end()));
+  }
+  const Plan& plan = sharded ? *sharded : stage.plan;
   const Assumptions& assumptions = stage.job.assumptions;
   const ModelFacts& facts = stage.job.facts;
   const double ranks = plan.zero_stage >= 3 ? plan.shards() : 1.0;
@@ -86,6 +94,7 @@ Bytes most_gathered(const StageOf& stage) {
   const double other = !has_base ? weight : is_mixed(plan.precision) ? half_bytes : item_bytes(plan.precision);
   double all = 0, outside = 0, previous = 0, current = 0, pair = 0, scales = 0;
   for (int layer = stage.first, block = -1; layer < stage.last; ++layer) {
+    if (!is_gathered(layer)) continue;
     const LayerCosts& costs = stage.costs.at(layer);
     const auto index = static_cast<std::size_t>(layer);
     const int own = facts.model->layers[index].block;
@@ -103,7 +112,14 @@ Bytes most_gathered(const StageOf& stage) {
     current += bytes;
     pair = std::max(pair, previous + current);
   }
-  const ParameterCounts counts = parameter_counts(stage);
+  ParameterCounts counts;
+  if (is_uniform) {
+    counts = parameter_counts(stage);
+  } else {
+    for (const ZeroPart& part : zero_parts(stage.plan, stage.first, stage.last)) {
+      if (part.plan.zero_stage >= 3) counts = parameter_counts(stage, part);
+    }
+  }
   const double counted = streams ? std::min(counts.all, 2 * counts.largest_layer) : counts.largest_layer * (1 - 1 / ranks);
   const double gathered = std::min(outside + pair, all), copied = streams && ranks > 1 ? gathered / ranks : 0.0;
   const double unsharded = scales * (streams ? 1.0 : 1 - 1 / ranks);
@@ -111,10 +127,14 @@ Bytes most_gathered(const StageOf& stage) {
 }
 
 Bytes most_buckets(const StageOf& stage) {
-  const Plan& plan = stage.plan;
   const Assumptions& assumptions = stage.job.assumptions;
-  if (!assumptions.flat_gradients || plan.zero_stage != 2) return {};
-  return bucket_bytes(stage_parameters(stage, true) * stage.parts, plan, assumptions.mixed_precision);
+  if (!assumptions.flat_gradients) return {};
+  Bytes buckets{};
+  for (const ZeroPart& part : zero_parts(stage.plan, stage.first, stage.last)) {
+    if (part.plan.zero_stage == 2)
+      buckets += bucket_bytes(part_parameters(stage, part, true) * stage.parts, part.plan, assumptions.mixed_precision);
+  }
+  return buckets;
 }
 
 double routing_excess(const StageOf& stage) {

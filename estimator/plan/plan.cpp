@@ -97,31 +97,93 @@ namespace {
 
 constexpr std::string_view segment_sign = "from", again_sign = "ac", keep_sign = "keep";
 
+/// The first layer of a segment, and what is said of its layers.
+struct SegmentText {
+  int first = 0;
+  std::string_view said;
+};
+
+/// Reads `from14:SAID`; empty if the text has another form.
+std::optional<SegmentText> parse_segment(std::string_view part) {
+  if (!part.starts_with(segment_sign)) return std::nullopt;
+  part.remove_prefix(segment_sign.size());
+  const std::size_t colon = std::min(part.find(':'), part.size());
+  const std::optional<int> first = number_in<int>(part.substr(0, colon));
+  if (!first || colon == part.size() || *first < 0) return std::nullopt;
+  return SegmentText{*first, part.substr(colon + 1)};
+}
+
+void add_segment(int first, std::string_view said, std::string& text) {
+  if (!text.empty()) text += ' ';
+  text += segment_sign;
+  text += std::to_string(first) + ':';
+  text += said;
+}
+
 }  // namespace
 
 std::string recompute_segments_text(const Plan& plan) {
   std::string text;
-  for (const RecomputeSegment& segment : plan.recompute_segments) {
-    if (!text.empty()) text += ' ';
-    text += segment_sign;
-    text += std::to_string(segment.first) + ':';
-    text += segment.again ? again_sign : keep_sign;
-  }
+  for (const RecomputeSegment& segment : plan.recompute_segments)
+    add_segment(segment.first, segment.again ? again_sign : keep_sign, text);
   return text;
 }
 
 std::optional<RecomputeSegment> parse_recompute_segment(std::string_view part) {
-  if (!part.starts_with(segment_sign)) return std::nullopt;
-  part.remove_prefix(segment_sign.size());
-  const std::size_t colon = std::min(part.find(':'), part.size());
-  RecomputeSegment segment;
-  const std::optional<int> first = number_in<int>(part.substr(0, colon));
-  if (!first || colon == part.size() || *first < 0) return std::nullopt;
-  segment.first = *first;
-  part.remove_prefix(colon + 1);
-  if (part != again_sign && part != keep_sign) return std::nullopt;
-  segment.again = part == again_sign;
-  return segment;
+  const std::optional<SegmentText> segment = parse_segment(part);
+  if (!segment || (segment->said != again_sign && segment->said != keep_sign)) return std::nullopt;
+  return RecomputeSegment{segment->first, segment->said == again_sign};
+}
+
+int zero_stage_of(const Plan& plan, int layer) {
+  int stage = plan.zero_stage;
+  for (const ZeroSegment& segment : plan.zero_segments) {
+    if (segment.first > layer) break;
+    stage = segment.stage;
+  }
+  return stage;
+}
+
+std::vector<int> zero_stages_of(const Plan& plan) {
+  std::vector<int> stages{plan.zero_stage};
+  for (const ZeroSegment& segment : plan.zero_segments) {
+    if (std::find(stages.begin(), stages.end(), segment.stage) == stages.end()) stages.push_back(segment.stage);
+  }
+  return stages;
+}
+
+Plan with_zero_stage(const Plan& plan, int stage) {
+  Plan other = plan;
+  other.zero_segments.clear();
+  other.zero_stage = stage;
+  return other;
+}
+
+void join_zero_segments(Plan& plan) {
+  std::vector<ZeroSegment> joined;
+  for (const ZeroSegment& segment : plan.zero_segments) {
+    if (segment.first <= 0) {
+      plan.zero_stage = segment.stage;
+    } else if (segment.stage != (joined.empty() ? plan.zero_stage : joined.back().stage)) {
+      joined.push_back(segment);
+    }
+  }
+  plan.zero_segments = std::move(joined);
+}
+
+std::string zero_segments_text(const Plan& plan) {
+  std::string text;
+  for (const ZeroSegment& segment : plan.zero_segments)
+    add_segment(segment.first, 'z' + std::to_string(segment.stage), text);
+  return text;
+}
+
+std::optional<ZeroSegment> parse_zero_segment(std::string_view part) {
+  const std::optional<SegmentText> segment = parse_segment(part);
+  if (!segment || segment->said.size() != 2 || segment->said.front() != 'z') return std::nullopt;
+  const int stage = segment->said.back() - '0';
+  if (stage < 0 || stage > 3) return std::nullopt;
+  return ZeroSegment{segment->first, stage};
 }
 
 std::string placement_text(const Plan& plan) {

@@ -77,6 +77,15 @@ struct RecomputeSegment {
   friend auto operator<=>(const RecomputeSegment&, const RecomputeSegment&) = default;
 };
 
+/// Layers whose parameters ZeRO shards with a stage of their own: those from the layer `first` on, up to the next segment.
+struct ZeroSegment {
+  int first = 0;
+  int stage = 0;  ///< as Plan::zero_stage
+
+  friend bool operator==(const ZeroSegment&, const ZeroSegment&) = default;
+  friend auto operator<=>(const ZeroSegment&, const ZeroSegment&) = default;
+};
+
 /// One way to train a model: the mesh of ranks and all other choices. A plan is a point in the
 /// search space. An Estimate contains the cost of a plan.
 struct Plan {
@@ -129,6 +138,9 @@ struct Plan {
   /// With full recomputation, the segments of layers whose blocks are recomputed or not, in the order of their layers.
   /// Blocks before the first segment are recomputed. Empty if one rule holds for the blocks of all stages.
   std::vector<RecomputeSegment> recompute_segments{};
+  /// The segments of layers with another ZeRO stage than the layers before, in the order of their layers. Layers before the
+  /// first segment have `zero_stage`. Empty if all layers have it.
+  std::vector<ZeroSegment> zero_segments{};
 
   /// Returns the number of groups of ranks that each hold all shards.
   [[nodiscard]] double shard_copies() const {
@@ -169,9 +181,10 @@ void join_segments(Plan& plan);
 [[nodiscard]] Tables tables_of(const Plan& plan, std::size_t table);
 /// Returns whether any table of a plan is not replicated.
 [[nodiscard]] bool holds_parts_of_tables(const Plan& plan);
-/// Returns whether layers or tables of a plan differ in their layout or their recomputation.
+/// Returns whether layers or tables of a plan differ in their layout, their recomputation or their ZeRO stage.
 [[nodiscard]] inline bool has_layouts(const Plan& plan) {
-  return !plan.segments.empty() || !plan.table_segments.empty() || !plan.recompute_segments.empty();
+  return !plan.segments.empty() || !plan.table_segments.empty() || !plan.recompute_segments.empty() ||
+         !plan.zero_segments.empty();
 }
 /// Merges segments of tables that are held in the same way as the tables before.
 void join_table_segments(Plan& plan);
@@ -183,6 +196,18 @@ void join_recompute_segments(Plan& plan);
 [[nodiscard]] std::string recompute_segments_text(const Plan& plan);
 /// Parses one segment of this notation; empty if `part` is not a segment.
 [[nodiscard]] std::optional<RecomputeSegment> parse_recompute_segment(std::string_view part);
+/// Returns the ZeRO stage of a layer.
+[[nodiscard]] int zero_stage_of(const Plan& plan, int layer);
+/// Returns the different ZeRO stages of a plan, that of the first layers first.
+[[nodiscard]] std::vector<int> zero_stages_of(const Plan& plan);
+/// Returns the plan with one ZeRO stage for all layers.
+[[nodiscard]] Plan with_zero_stage(const Plan& plan, int stage);
+/// Joins ZeRO segments that have the stage of the layers before.
+void join_zero_segments(Plan& plan);
+/// Returns the notation of the ZeRO segments, `from7:z3 from20:z2`; empty if there are none.
+[[nodiscard]] std::string zero_segments_text(const Plan& plan);
+/// Reads a part of such a text; empty if it is none.
+[[nodiscard]] std::optional<ZeroSegment> parse_zero_segment(std::string_view part);
 /// Returns the axes with a degree above one as text, innermost first: `filter,data`.
 [[nodiscard]] std::string placement_text(const Plan& plan);
 

@@ -47,6 +47,7 @@ Limits Estimator::limits(const Plan& plan) const {
     if (plan.recompute != Recompute::selective || limit.available > 0 || !limit.item.empty()) limits.add(limit);
   }
   if (!plan.recompute_segments.empty()) add_recompute_limits(plan, limits);
+  if (!plan.zero_segments.empty()) add_zero_limits(plan, limits);
   if (const auto limit = host_limit(plan, {})) limits.add(*limit);
   return limits;
 }
@@ -66,6 +67,35 @@ void Estimator::add_recompute_limits(const Plan& plan, Limits& limits) const {
     if (segment.first <= before || segment.first >= count)
       limits.add({Limit::Kind::segment_first, static_cast<double>(segment.first), static_cast<double>(count)});
     before = segment.first;
+  }
+}
+
+void Estimator::add_zero_limits(const Plan& plan, Limits& limits) const {
+  const auto refuse = [&](bool has, std::string_view name) {
+    if (has) limits.add({.kind = Limit::Kind::segment_choice, .item = name});
+  };
+  refuse(plan.shard_group > 0, "shard groups");
+  refuse(plan.secondary_shards > 1, "secondary shards");
+  refuse(plan.offload != Offload::none, "offloading");
+  refuse(plan.virtual_stages > 1, "virtual stages");
+  refuse(order_of(plan.schedule).course != Course::around, "schedules that cut stages into equal parts");
+  refuse(holds_parts_of_tables(plan), "distributed tables");
+  refuse(job_.assumptions.memory_reuse.has_value(), "the memory of ideal mode");
+  refuse(job_.assumptions.local_steps > 1, "local steps");
+  refuse(job_.assumptions.synchronization != Synchronization::sync, "workers without a barrier");
+  refuse(job_.assumptions.compression != Compression::none, "compressed gradients");
+  refuse(job_.assumptions.sparse_gradients, "sparse gradients");
+  const auto count = static_cast<int>(job_.facts.model->layers.size());
+  int before = 0;
+  for (const ZeroSegment& segment : plan.zero_segments) {
+    if (segment.first <= before || segment.first >= count)
+      limits.add({Limit::Kind::segment_first, static_cast<double>(segment.first), static_cast<double>(count)});
+    before = segment.first;
+    if (segment.stage == plan.zero_stage || !limits.empty()) continue;
+    const Plan own = with_zero_stage(plan, segment.stage);
+    const Limits more = own.segments.empty() ? limits_of({job_.facts, own, job_.coefficients.software, &job_.assumptions})
+                                             : segment_limits(own);
+    for (const Limit& limit : more) limits.add(limit);
   }
 }
 

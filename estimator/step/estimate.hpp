@@ -93,6 +93,8 @@ class Estimator {
   [[nodiscard]] Limits segment_limits(const Plan& plan) const;
   /// Adds the limits of the recompute segments of a plan.
   void add_recompute_limits(const Plan& plan, Limits& limits) const;
+  /// Adds the limits of ZeRO segments.
+  void add_zero_limits(const Plan& plan, Limits& limits) const;
   /// Returns the time in which one device updates the whole model; of tables, only the rows with gradients if the plan
   /// updates tables in this way.
   [[nodiscard]] Seconds lone_update(const Plan& plan) const;

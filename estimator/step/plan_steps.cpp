@@ -47,6 +47,7 @@ std::vector<int> PlanSteps::cut(const Plan& plan, const LayerCostTable& costs) c
   bare.zero_stage = 0;
   bare.recompute = Recompute::none;
   bare.recompute_segments.clear();
+  bare.zero_segments.clear();
   bare.offload = Offload::none;
   bare.offload_activations = false;
   bare.schedule = Schedule::one_forward_one_backward;
@@ -121,10 +122,12 @@ const PlanSteps::Staged& PlanSteps::staged(const Plan& plan) const {
       !order_of(plan.schedule).fills_bubbles && !job_.coefficients.software.overlaps_expert_exchanges.value_or(false);
   const Schedule order = alike ? Schedule::one_forward_one_backward : plan.schedule;
   const std::tuple key(plan.recompute, plan.recompute_blocks, plan.virtual_stages, order, plan.offload_activations,
-                       gathers_weights(plan), gathers_weights(plan) && plan.reshard, plan.recompute_segments);
+                       gathers_weights(plan), gathers_weights(plan) && plan.reshard, plan.recompute_segments,
+                       plan.zero_segments);
   const auto found = staged.find(key);
   if (found != staged.end()) return found->second;
-  if (!waits_alike(job_, plan)) return staged.emplace(key, work_out(plan, *split.costs, firsts)).first->second;
+  if (!waits_alike(job_, plan) || !plan.zero_segments.empty())
+    return staged.emplace(key, work_out(plan, *split.costs, firsts)).first->second;
   const std::int64_t blocks = plan.recompute == Recompute::full ? most_recomputed_blocks(plan) : 0;
   const Staged*& like = known(split).in_chunks[{plan.recompute, blocks, gathers_weights(plan),
                                                 gathers_weights(plan) && plan.reshard, plan.recompute_segments}];
@@ -138,7 +141,7 @@ const Updates& PlanSteps::updates(const Plan& plan) const {
   const std::vector<int>& firsts = stages(plan);
   // The gradients of each virtual stage are separate messages.
   const std::tuple key(plan.virtual_stages, plan.zero_stage, plan.shard_group, plan.reshard, plan.secondary_shards,
-                       plan.offload, order_of(plan.schedule).keeps_two_parts);
+                       plan.offload, order_of(plan.schedule).keeps_two_parts, plan.zero_segments);
   const SplitTables::Split& split = tables_.split(plan);
   auto& updates = known(split).updates;
   const auto known = updates.find(key);

@@ -61,12 +61,15 @@ class PlanSteps {
     std::optional<std::int64_t> most_blocks;  ///< number of blocks of the stage that has most
     /// Steps, keyed by recomputation, virtual stages, schedule, offloaded activations, gathered weights, and whether forward
     /// frees them.
-    std::map<std::tuple<Recompute, int, int, Schedule, bool, bool, bool, std::vector<RecomputeSegment>>, Staged> staged;
+    std::map<
+        std::tuple<Recompute, int, int, Schedule, bool, bool, bool, std::vector<RecomputeSegment>, std::vector<ZeroSegment>>,
+        Staged>
+        staged;
     /// The first of the steps that differ only in their virtual stages and bubbles, keyed by recomputation, the number of
     /// recomputed blocks of a stage, gathered weights, and whether forward frees them.
     std::map<std::tuple<Recompute, std::int64_t, bool, bool, std::vector<RecomputeSegment>>, const Staged*> in_chunks;
     /// Updates, keyed by sharding, offloading, and whether each rank holds the layers of two stages.
-    std::map<std::tuple<int, int, int, bool, int, Offload, bool>, Updates> updates;
+    std::map<std::tuple<int, int, int, bool, int, Offload, bool, std::vector<ZeroSegment>>, Updates> updates;
   };
   [[nodiscard]] Known& known(const SplitTables::Split& split) const { return known_.of(split.slot, split.placing); }
 

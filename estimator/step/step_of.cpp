@@ -8,6 +8,7 @@
 #include "estimator/layers/host_launches.hpp"
 #include "estimator/layers/overlaps.hpp"
 #include "estimator/layers/recomputed_layers.hpp"
+#include "estimator/layers/zero_parts.hpp"
 #include "estimator/schedules/schedule.hpp"
 #include "estimator/step/host_traffic.hpp"
 #include "estimator/step/input.hpp"
@@ -34,6 +35,7 @@ Bytes managed_demand(const StageMemories& memories, const Plan& plan) {
   bare.shard_group = 0;
   bare.recompute = Recompute::none;
   bare.recompute_segments.clear();
+  bare.zero_segments.clear();
   bare.offload = Offload::none;
   bare.offload_activations = false;
   const int layers = static_cast<int>(job.facts.model->layers.size());
@@ -155,6 +157,24 @@ Step in_chunks(const Job& job, const Plan& plan, Step step) {
 
 bool gathers_weights(const Plan& plan) { return plan.zero_stage == 3 && plan.mesh.replicas() > 1; }
 
+namespace {
+
+/// Adds what ZeRO-3 does on a device for each micro-batch. For each unit of weights, the host launches kernels. Before
+/// forward and before backward, these kernels gather the unit and split it up. After backward, they concatenate the unit's
+/// gradients and scatter them. A unit is assumed to be as large as a message of gradients.
+void add_gather_tasks(const Job& job, const Plan& plan, const LayerCosts& own, int stage, Step& step) {
+  if (!gathers_weights(plan)) return;
+  const Bytes weights(own[LayerCount::parameters] * item_bytes(plan.precision));
+  const double units = std::max(1.0, weights / 25_MiB) * gathering_share(job, plan);
+  for (const bool backward : {false, true}) {
+    const Term copies(copy_time(job, plan, own, backward));
+    step.tasks.push_back(
+        {stage, backward, Part::waiting, (backward ? 4 : 2) * units, copies, bubble_shares(plan, job.assumptions).forward});
+  }
+}
+
+}  // namespace
+
 Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) {
   const Job& job = memories.job();
   Step step;
@@ -196,17 +216,11 @@ Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTab
       if (origin != nullptr) fixed.add_slope(Coefficient::per_micro_batch, 1);
       step.tasks.push_back({stage, false, Part::waiting, 0, fixed, bubble_shares(plan, job.assumptions).forward});
     }
-    if (gathers_weights(plan)) {
-      // For each unit of weights, the host launches kernels. Before forward and before backward,
-      // these kernels gather the unit and split it up. After backward, they concatenate the unit's
-      // gradients and scatter them. A unit is assumed to be as large as a message of gradients.
-      const Bytes weights(costs.between(first, firsts[index + 1])[LayerCount::parameters] * item_bytes(plan.precision));
-      const double units = std::max(1.0, weights / 25_MiB) * gathering_share(job, plan);
-      for (const bool backward : {false, true}) {
-        const Term copies(copy_time(job, plan, of_stage, backward));
-        step.tasks.push_back({stage, backward, Part::waiting, (backward ? 4 : 2) * units, copies,
-                              bubble_shares(plan, job.assumptions).forward});
-      }
+    if (plan.zero_segments.empty()) {
+      add_gather_tasks(job, plan, of_stage, stage, step);
+    } else {
+      for (const ZeroPart& part : zero_parts(plan, first, firsts[index + 1]))
+        add_gather_tasks(job, part.plan, costs_of(costs, part), stage, step);
     }
     step.paging = paging(memories, plan);
     if (step.paging > Seconds{})

@@ -7,6 +7,7 @@
 #include "estimator/exchanges/gradient_exchange.hpp"
 #include "estimator/exchanges/synchronization.hpp"
 #include "estimator/layers/overlaps.hpp"
+#include "estimator/layers/zero_parts.hpp"
 #include "estimator/schedules/schedule.hpp"
 #include "estimator/step/host_traffic.hpp"
 #include "estimator/step/tasks.hpp"
@@ -101,85 +102,169 @@ Seconds gathering_time(const Plan& plan, const LayerCosts& own, const ExchangeTi
   return sum;
 }
 
+/// Layers that one stage of a plan holds, with one ZeRO stage.
+struct HeldLayers {
+  const Plan& plan;  ///< with this ZeRO stage for all layers
+  const LayerCosts& own;
+  double blocks = 0;  ///< number of the model's blocks among the layers
+};
+
+/// Computes the work that is done once per step.
+class UpdatesMaker {
+ public:
+  UpdatesMaker(const Job& job, const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts)
+      : job_(job), plan_(plan), costs_(costs), firsts_(firsts), each_(exchanged_bytes(plan, job.assumptions, job.facts)) {}
+
+  Updates make() {
+    const Assumptions& assumptions = job_.assumptions;
+    updates_.slowdown = job_.coefficients.overlap;
+    if (has_local_steps(plan_, assumptions) && assumptions.local_overlap > 0)
+      updates_.fragments_share = assumptions.local_overlap * assumptions.local_fragments / assumptions.local_steps;
+    const bool keeps_two_parts = order_of(plan_.schedule).keeps_two_parts;
+    LayerCosts of_both;  // costs of the two stages of a rank
+    for (std::size_t stage = 0; stage + 1 < firsts_.size(); ++stage) {
+      if (keeps_two_parts) of_both = held_costs(costs_, plan_, firsts_, static_cast<int>(stage));
+      const LayerCosts& own = keeps_two_parts ? of_both : costs_.between(firsts_[stage], firsts_[stage + 1]);
+      Updates::Stage& result = updates_.stages.emplace_back();
+      if (plan_.zero_segments.empty()) {
+        add_held({plan_, own, held_blocks(job_.facts, plan_, firsts_, static_cast<int>(stage))}, result);
+      } else {
+        for (const ZeroPart& part : zero_parts(plan_, firsts_[stage], firsts_[stage + 1])) {
+          const LayerCosts costs = costs_of(costs_, part);
+          add_held({part.plan, costs, blocks_of(job_.facts, part)}, result);
+        }
+      }
+      complete(own, result);
+      if (keeps_two_parts && plan_.mesh[Axis::pipeline] > 1)
+        add_copies_exchange(own, each_, costs_, costs_.has_slopes(), result.of_copies);
+    }
+    return std::move(updates_);
+  }
+
+ private:
+  /// Adds the update and the exchanges of layers to those of a stage.
+  void add_held(const HeldLayers& held, Updates::Stage& result) {
+    const Plan& plan = held.plan;
+    const LayerCosts& own = held.own;
+    const Assumptions& assumptions = job_.assumptions;
+    Seconds update = max(Seconds{}, optimizer_time(plan, own));
+    if (plan.offload != Offload::none) {
+      const double trained = plan.zero_stage >= 1 ? own[LayerCount::trained] / plan.shards() : own[LayerCount::trained];
+      update = max(update, host_update_time(job_, plan, trained));
+    }
+    if (assumptions.compression != Compression::none || assumptions.local_steps > 1 || assumptions.copies_gradients ||
+        has_neighbors(synchronization_of(plan, assumptions)))
+      update += coding_time(job_, plan, costs_.gradients(plan, own, 1));
+    result.update.add(update);
+    const ExchangedBytes each = plan_.zero_segments.empty() ? each_ : exchanged_bytes(plan, assumptions, job_.facts);
+    GradientExchange exchange = exchange_of_held(held, each);
+    // Only FSDP is known to do this. Measured runs with XLA, and with sharded states of optimizers alone, contradict it
+    // (maxtext-a3 and mlperf-bert in published-runs.csv).
+    exchange.copies_overlap = exchange.copies_overlap && assumptions.gathers_units;
+    const ExchangeParts parts =
+        overlapped_parts(exchange, Bytes(own.exchanged_parameters(plan.zero_stage == 3) * each.gradient));
+    if (plan.offload == Offload::weights) {
+      // Offloaded weights are copied from the host once for forward and once for backward of each
+      // micro-batch. Gathers among ranks are additional.
+      const double gathers = (plan.zero_stage == 3 && !plan.reshard ? 1.0 : 2.0) * static_cast<double>(plan.micro_batches);
+      const double kept = plan.zero_stage == 3 ? own[LayerCount::parameters] / plan.shards() : own[LayerCount::parameters];
+      result.of_weights.add(weights_from_host(job_, plan, kept) * gathers);
+      exchange.gathers = std::max(exchange.gathers, gathers);
+    }
+    result.after_update.add(gathering_time(plan, own, costs_.exchanges()));
+    const bool is_first = result.exchange.total() <= Seconds{};
+    result.parts = is_first ? parts : with_more(result.parts, parts, exchange);
+    result.exchange = is_first ? exchange : one_after_other(result.exchange, exchange);
+  }
+
+  /// Returns the exchange of layers. Equal stages follow each other, so the last exchange is remembered.
+  [[nodiscard]] GradientExchange exchange_of_held(const HeldLayers& held, const ExchangedBytes& each) {
+    std::vector<GradientGroup> groups = costs_.gradients(held.plan, held.own, held.blocks);
+    if (!has_last_ || groups != last_groups_ || held.plan.zero_stage != last_zero_) {
+      last_ = exchange_of(costs_, held.plan, each, groups, costs_.has_slopes());
+      last_groups_ = std::move(groups);
+      last_zero_ = held.plan.zero_stage;
+      has_last_ = true;
+    }
+    return last_;
+  }
+
+  /// Returns the exchanges of layers with different ZeRO stages. Gradients that are exchanged once per step add to the last
+  /// one of the exchanges that other layers have for each micro-batch: the number of rounds is that with which an equal part
+  /// of the time belongs to each.
+  [[nodiscard]] static GradientExchange one_after_other(GradientExchange sum, const GradientExchange& more) {
+    const Seconds of_last = sum.of_gradients / sum.rounds + more.of_gradients / more.rounds;
+    sum.add(more);
+    if (of_last > Seconds{}) sum.rounds = sum.of_gradients / of_last;
+    return sum;
+  }
+  [[nodiscard]] static ExchangeParts with_more(ExchangeParts sum, const ExchangeParts& more,
+                                               const GradientExchange& of_more) {
+    if (of_more.of_gradients > Seconds{}) sum.gradients += more.gradients;
+    if (of_more.of_weights + of_more.after_update > Seconds{}) sum.weights += more.weights;
+    return sum;
+  }
+
+  [[nodiscard]] Term exchange_term(Seconds time, Seconds startups) const {
+    Term term;
+    if (!costs_.has_slopes()) {
+      term.add(time);
+    } else {
+      term.add_exchange(path_coefficients(Purpose::gradient), time, startups, costs_.learned());
+    }
+    return term;
+  }
+
+  /// Computes the terms of a stage from its exchange. `own`: the costs of all its layers.
+  void complete(const LayerCosts& own, Updates::Stage& result) {
+    const GradientExchange& exchange = result.exchange;
+    const Seconds from_host = result.of_weights.time(), gathered_after = result.after_update.time();
+    result.of_gradients = exchange_term(exchange.of_gradients, exchange.gradient_startups);
+    result.of_weights = exchange_term(exchange.of_weights, exchange.weight_startups);
+    result.of_weights.add(from_host);
+    result.window = window_of_gradients(job_.coefficients, job_.assumptions, exchange.gathers > 0);
+    result.gather_window = window_of_gathers(job_.coefficients, job_.assumptions);
+    result.after_update = exchange_term(exchange.after_update, exchange.update_startups);
+    result.after_update.add(gathered_after);
+    Term& copies = updates_.fragments_share > 0 ? result.of_fragments : result.of_copies;
+    copies = exchange_term(exchange.of_copies, exchange.copy_startups);
+    if (exchange.at_servers > Seconds{}) result.at_servers = exchange_term(exchange.at_servers, Seconds{});
+    // Only filter, channel and spatial splits exchange unsplit weights (Coefficient::unsharded_weight_sync).
+    const double splits =
+        static_cast<double>(plan_.mesh[Axis::filter]) * plan_.mesh[Axis::channel] * plan_.mesh[Axis::spatial];
+    if (splits <= 1) return;
+    const double whole = own[LayerCount::whole_parameters] * item_bytes(plan_.precision) * 2.0 * (splits - 1.0) / splits;
+    result.unsharded_weight_sync.add(Seconds(whole * costs_.learned()[Coefficient::unsharded_weight_sync]));
+    if (costs_.has_slopes()) result.unsharded_weight_sync.add_slope(Coefficient::unsharded_weight_sync, whole);
+  }
+
+  const Job& job_;
+  const Plan& plan_;
+  const LayerCostTable& costs_;
+  const std::vector<int>& firsts_;
+  ExchangedBytes each_;  ///< bytes of a plan without ZeRO segments
+  Updates updates_;
+  GradientExchange last_;
+  std::vector<GradientGroup> last_groups_;
+  int last_zero_ = 0;
+  bool has_last_ = false;
+};
+
 }  // namespace
 
 Seconds optimizer_time(const Plan& plan, const LayerCosts& layers) {
   return plan.zero_stage >= 1 ? layers[LayerTime::sharded_update] * plan.shard_copies() : layers[LayerTime::update];
 }
 
+Seconds optimizer_time(const Plan& plan, const LayerCostTable& costs, const LayerRange& layers) {
+  Seconds sum{};
+  for (const ZeroPart& part : zero_parts(plan, layers.first, layers.last))
+    sum += optimizer_time(part.plan, costs_of(costs, part));
+  return sum;
+}
+
 Updates updates_of(const Job& job, const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) {
-  const Assumptions& assumptions = job.assumptions;
-  // Only filter, channel and spatial splits exchange unsplit weights (Coefficient::unsharded_weight_sync).
-  const double splits = static_cast<double>(plan.mesh[Axis::filter]) * plan.mesh[Axis::channel] * plan.mesh[Axis::spatial];
-  const Learned& learned = costs.learned();
-  const bool with_slopes = costs.has_slopes();
-  const ExchangedBytes each = exchanged_bytes(plan, assumptions, job.facts);
-  Updates updates;
-  updates.slowdown = job.coefficients.overlap;
-  if (has_local_steps(plan, assumptions) && assumptions.local_overlap > 0)
-    updates.fragments_share = assumptions.local_overlap * assumptions.local_fragments / assumptions.local_steps;
-  std::vector<GradientGroup> exchanged;  // gradient groups of the previous stage
-  const bool keeps_two_parts = order_of(plan.schedule).keeps_two_parts;
-  LayerCosts of_both;  // costs of the two stages of a rank
-  for (std::size_t stage = 0; stage + 1 < firsts.size(); ++stage) {
-    if (keeps_two_parts) of_both = held_costs(costs, plan, firsts, static_cast<int>(stage));
-    const LayerCosts& own = keeps_two_parts ? of_both : costs.between(firsts[stage], firsts[stage + 1]);
-    Updates::Stage& result = updates.stages.emplace_back();
-    result.update = Term(max(Seconds{}, optimizer_time(plan, own)));
-    if (plan.offload != Offload::none) {
-      const double trained = plan.zero_stage >= 1 ? own[LayerCount::trained] / plan.shards() : own[LayerCount::trained];
-      result.update = Term(max(result.update.time(), host_update_time(job, plan, trained)));
-    }
-    std::vector<GradientGroup> groups =
-        costs.gradients(plan, own, held_blocks(job.facts, plan, firsts, static_cast<int>(stage)));
-    if (stage == 0 || groups != exchanged) {
-      result.exchange = exchange_of(costs, plan, each, groups, with_slopes);
-      exchanged = std::move(groups);
-    } else {
-      result.exchange = updates.stages[stage - 1].exchange;
-    }
-    // Only FSDP is known to do this. Measured runs with XLA, and with sharded states of optimizers alone, contradict it
-    // (maxtext-a3 and mlperf-bert in published-runs.csv).
-    result.exchange.copies_overlap = result.exchange.copies_overlap && assumptions.gathers_units;
-    const GradientExchange& exchange = result.exchange;
-    result.parts = overlapped_parts(exchange, Bytes(own.exchanged_parameters(plan.zero_stage == 3) * each.gradient));
-    const auto exchange_term = [&](Seconds time, Seconds startups) {
-      Term term;
-      if (!with_slopes) {
-        term.add(time);
-      } else {
-        term.add_exchange(path_coefficients(Purpose::gradient), time, startups, learned);
-      }
-      return term;
-    };
-    if (assumptions.compression != Compression::none || assumptions.local_steps > 1 || assumptions.copies_gradients ||
-        has_neighbors(synchronization_of(plan, assumptions)))
-      result.update.add(coding_time(job, plan, costs.gradients(plan, own, 1)));
-    result.of_gradients = exchange_term(exchange.of_gradients, exchange.gradient_startups);
-    result.of_weights = exchange_term(exchange.of_weights, exchange.weight_startups);
-    if (plan.offload == Offload::weights) {
-      // Offloaded weights are copied from the host once for forward and once for backward of each
-      // micro-batch. Gathers among ranks are additional.
-      const double gathers = (plan.zero_stage == 3 && !plan.reshard ? 1.0 : 2.0) * static_cast<double>(plan.micro_batches);
-      const double held = plan.zero_stage == 3 ? own[LayerCount::parameters] / plan.shards() : own[LayerCount::parameters];
-      result.of_weights.add(weights_from_host(job, plan, held) * gathers);
-      result.exchange.gathers = std::max(result.exchange.gathers, gathers);
-    }
-    result.window = window_of_gradients(job.coefficients, assumptions, result.exchange.gathers > 0);
-    result.gather_window = window_of_gathers(job.coefficients, assumptions);
-    result.after_update = exchange_term(exchange.after_update, exchange.update_startups);
-    result.after_update.add(gathering_time(plan, own, costs.exchanges()));
-    Term& copies = updates.fragments_share > 0 ? result.of_fragments : result.of_copies;
-    copies = exchange_term(exchange.of_copies, exchange.copy_startups);
-    if (exchange.at_servers > Seconds{}) result.at_servers = exchange_term(exchange.at_servers, Seconds{});
-    if (keeps_two_parts && plan.mesh[Axis::pipeline] > 1)
-      add_copies_exchange(own, each, costs, with_slopes, result.of_copies);
-    if (splits <= 1) continue;
-    const double whole = own[LayerCount::whole_parameters] * item_bytes(plan.precision) * 2.0 * (splits - 1.0) / splits;
-    result.unsharded_weight_sync.add(Seconds(whole * learned[Coefficient::unsharded_weight_sync]));
-    if (with_slopes) result.unsharded_weight_sync.add_slope(Coefficient::unsharded_weight_sync, whole);
-  }
-  return updates;
+  return UpdatesMaker(job, plan, costs, firsts).make();
 }
 
 }  // namespace ddl

@@ -24,7 +24,7 @@ class DisentangledAttention final : public Operation {
  public:
   struct Settings {
     std::int64_t heads = 1, head_size = 1, positions = 1;
-    std::int64_t terms = 2;                        ///< of each score, in addition to the product of query and key
+    std::int64_t terms = 2;                        ///< terms of a score in addition to the product of query and key
     std::int64_t features = 1;                     ///< channels of the table
     std::int64_t matrices = 0, matrix_biases = 0;  ///< the layer's own matrices for positions, and how many have a bias
     std::int64_t biases = 0;                       ///< biases per channel that are added to queries and values

@@ -31,7 +31,7 @@ class Mamba1 final : public Operation {
     std::int64_t heads = 1;  ///< heads with their own B and C
     std::int64_t head_size = 1;
     std::int64_t kernel = 4;
-    bool bias = true;  ///< of the convolution
+    bool bias = true;  ///< whether the convolution has a bias
     Norms norms = Norms::none;
   };
   explicit Mamba1(const Settings& settings) : s_(settings) {}

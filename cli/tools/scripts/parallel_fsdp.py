@@ -39,8 +39,10 @@ class Parallel:
             if isinstance(module, nn.modules.batchnorm._BatchNorm):
                 full = MixedPrecisionPolicy(param_dtype=torch.float32, output_dtype=self.policy().param_dtype)
                 fully_shard(module, **options, mp_policy=full)
-        for block in blocks:
-            fully_shard(block, **options, mp_policy=self.policy())
+        # Blocks may differ in whether they free their weights after forward (ZeRO-3) or keep them (ZeRO-2).
+        reshards = getattr(plan, "RESHARD_BLOCKS", [plan.RESHARD] * len(blocks))
+        for block, reshard in zip(blocks, reshards, strict=True):
+            fully_shard(block, mesh=self.mesh, reshard_after_forward=reshard, mp_policy=self.policy())
         return fully_shard(model, **options, mp_policy=self.policy())
 
     def loss_context(self):
