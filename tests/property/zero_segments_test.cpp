@@ -150,7 +150,8 @@ TEST_CASE("the time and the memory of two ZeRO stages lie between those of one")
           const Estimate estimate = estimator.estimate(mixed);
           REQUIRE(estimate.limits.empty());
           INFO(fmt::format("{}, units {}, ZeRO-{} from layer {} on, ZeRO-{} before", model, units, low, firsts[unit], high));
-          const auto [least, most] = std::minmax(all_low.time.step_time(), all_high.time.step_time());
+          const Seconds least = min(all_low.time.step_time(), all_high.time.step_time());
+          const Seconds most = max(all_low.time.step_time(), all_high.time.step_time());
           // Messages of parts are smaller, so that their start-ups are more.
           CHECK(estimate.time.step_time() >= least * 0.999);
           CHECK(estimate.time.step_time() <= most * 1.02);
