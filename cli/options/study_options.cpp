@@ -163,6 +163,18 @@ Option add_precision_options(const Command& command, StudyOptions& o) {
   return older;
 }
 
+void add_adapter_options(const Command& command, StudyOptions& o) {
+  add_whole_number(command, "--lora", o.adapters, 1, max_attribute,
+                   "train only LoRA adapters of this rank on all matrices of blocks, as with MODEL@lora=RANK; "
+                   "MODEL@lora=RANK@lora_layers=NAMES adapts some matrices; --base gives the format of frozen weights");
+  command
+      .add_option(
+          "--adapter", o.adapter_kind,
+          "kind of the adapters of --lora: lora, dora (weight-decomposed), loha (Hadamard products) or lokr (Kronecker "
+          "products); default: lora")
+      .words([] { return texts(enum_names<AdapterKind>); });
+}
+
 std::vector<Option> add_expert_options(const Command& command, StudyOptions& o) {
   const Option imbalance = add_setting(command, "expert_imbalance", o.settings);
   return {imbalance, add_setting(command, "routing", o.settings).excludes(imbalance),
@@ -201,15 +213,7 @@ void add_study_options(const Command& command, StudyOptions& o) {
                                   "bundled model (see 'models list'), a model file, an ONNX file or a config.json"))
       .capture_default_str();
   add_sample_options(command, o.sequence, o.input_shape);
-  add_whole_number(command, "--lora", o.adapters, 1, max_attribute,
-                   "train only LoRA adapters of this rank on all matrices of blocks, as with MODEL@lora=RANK; "
-                   "MODEL@lora=RANK@lora_layers=NAMES adapts some matrices; --base gives the format of frozen weights");
-  command
-      .add_option(
-          "--adapter", o.adapter_kind,
-          "kind of the adapters of --lora: lora, dora (weight-decomposed), loha (Hadamard products) or lokr (Kronecker "
-          "products); default: lora")
-      .words([] { return texts(enum_names<AdapterKind>); });
+  add_adapter_options(command, o);
   add_tokens(command, "--packed-length", o.packed_length, max_attribute,
              "tokens per document, if sequences are packed with documents that do not attend to each other; default: "
              "one document per sequence");

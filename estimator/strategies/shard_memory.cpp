@@ -275,15 +275,13 @@ double converted_bytes(const ShardContext& context, const LayerShard& shard) {
 }
 
 ShardMemory shard_memory(const ShardContext& context, const LayerShard& shard, bool on_processor) {
-  constexpr double statistic_bytes = 4;
-  constexpr double noise_bytes = 4;
-  constexpr double wide_bytes = 4;
+  constexpr double statistic_bytes = 4, noise_bytes = 4, wide_bytes = 4;
   ShardMemory memory;
   const Operation& operation = *context.operation(shard);
   const double item = item_bytes(context.plan.precision);
   const Kept& whole = context.facts.kept[context.index()];
   if (whole.mask_items > 0 || whole.extra_items > 0 || whole.operator_items > 0 || whole.statistics > 0 ||
-      whole.batch_statistics > 0) {
+      whole.batch_statistics > 0 || operation.adapters() > 0) {
     const Kept local = operation.kept(shard.inputs, shard.output);
     const double masks = local.mask_items + (on_processor ? (noise_bytes - 1) * local.noise_items : 0.0);
     // A softmax in fp32 writes fp32, and the following matrix product reads a copy. With dropout between both, the copy is

@@ -274,7 +274,8 @@ void choose_updates(const Configuration& configuration, StudyOptions& study, std
   };
   // Models of transformers compute the loss with PyTorch's operators, also under DeepSpeed, whose settings are those of
   // Megatron-DeepSpeed [huggingface/transformers, src/transformers/loss/loss_utils.py, ForCausalLMLoss].
-  if (study.software == "deepspeed" && configuration.format->loads_half && configuration.word(ConfigField::loss).empty())
+  const bool is_of_transformers = configuration.format->loads_half || configuration.says(ConfigField::model);
+  if (study.software == "deepspeed" && is_of_transformers && configuration.word(ConfigField::loss).empty())
     set("cross_entropy", static_cast<double>(CrossEntropy::operators));
   set("mlp_tiles", number(ConfigField::mlp_tiles, 0));
   if (configuration.word(ConfigField::updates_in_backward) == "yes") set("updates_in_backward", 1);

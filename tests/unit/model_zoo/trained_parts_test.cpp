@@ -66,9 +66,9 @@ TEST_CASE("adapters of other kinds have as many weights as PEFT counts") {
   CHECK(trained("loha") == 18'350'080);
   // LoKr divides 3072 into 48 × 64 and 1024 into 32 × 32. Rank 32 is not below half of 64, so no factor is divided again.
   CHECK(trained("lokr") == 28 * (48 * 48 + 64 * 64 + 32 * 48 + 32 * 64));
-  // 8192 and 4096 are 64 × 128 and 64 × 64: one factor has rank 16.
-  CHECK(load_model("llama3-70b@lora=16@lora_layers=layer0.projection@adapter=lokr").trained_parameters() ==
-        64 * 64 + 16 * (128 + 128));
+  // 8192 is 64 × 128. Rank 16 is below half of 128, so the larger factor is divided.
+  CHECK(load_model("llama3-70b@lora=16@lora_layers=projection@adapter=lokr").trained_parameters() ==
+        80 * (64 * 64 + 16 * (128 + 128)));
   CHECK(error_of([] { static_cast<void>(load_model("llama3-8b@adapter=dora")); }).find("adapter needs lora") !=
         std::string::npos);
   CHECK(error_of([] { static_cast<void>(load_model("llama3-8b@lora=8@adapter=ia3")); }).find("unknown kind of adapters") !=
