@@ -155,7 +155,7 @@ void add_energy_fields(Fields<RankedEstimate>& fields, const Study& study, const
                  [&study, training](const Row& row) { return or_null(kilowatt_hours(row.estimate, study, training)); });
 }
 
-/// All fields of a plan in JSON and CSV. A new key also stands in refuse_unknown_keys of cli/options/plan_file.cpp, which
+/// All fields of a plan in JSON and CSV. A new key is also a row of refuse_unknown_keys in cli/options/plan_file.cpp, which
 /// reads plans of reports. `wants_energy`: whether the power of plans is predicted.
 Fields<RankedEstimate> estimate_fields(const Study& study, const Training& training, bool wants_energy) {
   using Row = RankedEstimate;

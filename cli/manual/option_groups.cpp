@@ -9,10 +9,10 @@ namespace ddl {
 namespace {
 
 /// The options that answer most first questions.
-constexpr std::array<std::string_view, 22> usual_options{
-    "model",   "machine", "gpus",     "global-batch", "seq",    "precision", "optimizer",    "lora",
-    "adapter", "base",    "software", "for",          "like",   "objective", "train-tokens", "deadline",
-    "price",   "top",     "save-dir", "format",       "output", "help"};
+constexpr std::array<std::string_view, 21> usual_options{
+    "model",    "machine", "gpus",     "global-batch", "seq",    "precision", "optimizer",
+    "lora",     "base",    "software", "for",          "like",   "objective", "train-tokens",
+    "deadline", "price",   "top",      "save-dir",     "format", "output",    "help"};
 
 bool has_name(const OptionDescription& option, std::string_view name) {
   return std::ranges::any_of(option.names, [&](const std::string& each) {

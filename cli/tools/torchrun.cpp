@@ -212,9 +212,9 @@ std::int64_t classes_of(const Model& model) {
 std::variant<Json, CannotLaunch> resharded_blocks(const LaunchRequest& request) {
   const Plan& plan = request.plan();
   if (plan.mesh.devices() != plan.mesh[Axis::data] || !plan.segments.empty())
-    return CannotLaunch{"its script has several ZeRO stages with data parallelism alone"};
+    return CannotLaunch{"the script has several ZeRO stages with data parallelism alone"};
   if (!hugging_face_network(request.study.model()))
-    return CannotLaunch{"its script has several ZeRO stages only for networks of transformers"};
+    return CannotLaunch{"the script has several ZeRO stages only for networks of transformers"};
   Json blocks = Json::array();
   int block = -1, stage = plan.zero_stage;
   const std::vector<Layer>& layers = request.study.model().layers;

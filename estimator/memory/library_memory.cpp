@@ -11,14 +11,6 @@ constexpr double mib = 1024.0 * 1024.0;
 /// The buffers of a communicator of two ranks, and of a communicator of more than two ranks.
 constexpr Bytes of_two(544 * mib), of_more(688 * mib);
 
-/// Returns NCCL's buffers on a device, divided by those on an A100. Buffers grow linearly with channels, of which there are
-/// as many as fill the links [NVIDIA/nccl, issue 986]. V100 has 6 links, and A100 has 12 [NVIDIA, "Tesla V100 GPU
-/// architecture" and "A100 tensor core GPU architecture"]; earlier devices have at most as many as V100.
-double channel_share(const Device& device) {
-  constexpr double of_a100 = 8, of_six_links = 0.5;
-  return device.compute_capability && *device.compute_capability < of_a100 ? of_six_links : 1;
-}
-
 /// Returns what some drivers keep of a device in addition. Messages of PyTorch give a capacity of 39.59 or 39.39 GiB and of
 /// 79.35 or 79.14 GiB for A100, and of 23.69 or 23.65 GiB for RTX 3090 [axolotl-ai-cloud/axolotl, issue 2531, and others].
 Bytes kept_by_driver(const Device& device) {
@@ -41,7 +33,7 @@ std::vector<Communicator> communicators_of(const Plan& plan, const Device& devic
   std::vector<Communicator> communicators;
   if (!has_libraries(device)) return communicators;
   const auto add = [&](Axis axis, double ranks, Among among = Among::axis) {
-    if (ranks > 1) communicators.push_back({axis, ranks, among, (ranks == 2 ? of_two : of_more) * channel_share(device)});
+    if (ranks > 1) communicators.push_back({axis, ranks, among, ranks == 2 ? of_two : of_more});
   };
   add(Axis::data, plan.shards());
   add(Axis::data, plan.shard_copies(), Among::copies_of_shards);
@@ -65,13 +57,11 @@ std::vector<Communicator> communicators_of(const Plan& plan, const Device& devic
   return communicators;
 }
 
-Bytes idle_communicator_bytes(int idle, const Device& device) {
-  return has_libraries(device) ? of_two * (idle * channel_share(device)) : Bytes{};
-}
+Bytes idle_communicator_bytes(int idle, const Device& device) { return has_libraries(device) ? of_two * idle : Bytes{}; }
 
 CommunicationBuffers communication_buffers(const Plan& plan, const Device& device, EngineGroups engine, int idle) {
   // The device memory was 1.6 GB with one communicator and 6 GB with three communicators [NVIDIA/nccl, issue 864].
-  const Bytes most_of_one = Bytes(1.6e9) * channel_share(device), most_of_three = Bytes(6e9) * channel_share(device);
+  constexpr Bytes most_of_one(1.6e9), most_of_three(6e9);
   CommunicationBuffers buffers;
   double count = 0, more = 0;
   for (const Communicator& each : communicators_of(plan, device, engine)) {

@@ -108,7 +108,7 @@ TEST_CASE("where only forward products were measured, a long sum of backward tak
         const Seconds half = model.seconds(work, kernel.pass, samples),
                       whole = model.seconds(work, kernel.pass, 2 * samples);
         ++checked;
-        if (whole <= half * (2 * 1.01)) continue;
+        if (whole <= half * (2 * 1.03)) continue;  // sizes that fill the device less well
         INFO(device.name << ", " << kernel.name << ": " << work.m << " x " << work.n << " x " << work.k * samples);
         CHECK(whole.value() <= 2 * half.value());
       }

@@ -46,7 +46,7 @@ class RandomJobs {
     } else {
       plan.global_batch = number(1, std::int64_t{1} << 40);
     }
-    if (flip()) job.gpu_memory = Bytes(static_cast<double>(number(1, std::int64_t{1} << 50)));
+    if (flip()) job.gpu_memory = Bytes(static_cast<double>(number(1, std::int64_t{1} << 46)));
     if (flip())
       job.margin = flip() ? Margin{{}, static_cast<double>(number(1, 999)) / 10}
                           : Margin{Bytes(static_cast<double>(number(0, 1 << 30))), 0};
