@@ -163,7 +163,7 @@ TrainedParts trained_parts_of(const YamlNode& root, const std::optional<YamlNode
     parts.drops_inputs = dropped->number(0, most_dropout) > 0;
   }
   if (const auto kind = find(kind_key)) {
-    if (!parts.adapter_rank) kind->fail("adapter needs lora", "give the rank of the adapters: @lora=16");
+    if (!parts.adapter_rank) kind->fail("adapter needs lora", "set the rank of the adapters: @lora=16");
     const auto known = parse_enum<AdapterKind>(kind->text());
     if (!known) kind->fail("unknown kind of adapters " + quote(kind->text()), "it is lora, dora, loha or lokr");
     parts.adapter_kind = *known;

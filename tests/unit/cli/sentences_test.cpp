@@ -204,7 +204,7 @@ TEST_CASE("secondary shards are named with the number of ranks that gather from 
   const auto text = [&](int ranks) {
     estimate.plan.secondary_shards = ranks;
     PhaseShare phase;
-    phase.made_of = GradientsOf{0, 16, 1_GiB, 1_GiB, 1, 2};
+    phase.made_of = GradientsOf{0, 3, 16, 1_GiB, 1_GiB, 1, 2};
     return describe(phase, estimate);
   };
   CHECK(text(4) ==
@@ -234,7 +234,7 @@ TEST_CASE("a phase describes the contents of its time") {
         "9 layers of stage 1 of 2, 4 micro-batches of 2 samples, recompute 3 blocks");
   CHECK(text(KernelsOf{0, 1, Recompute::none, 0, {}, Seconds(-1e-3)}) ==
         "1 layer of stage 1 of 2, 4 micro-batches of 2 samples; 1.00 ms less than kernels");
-  CHECK(text(GradientsOf{1, 4, 1_GiB, 1_GiB, 1, 0, Route::host}) ==
+  CHECK(text(GradientsOf{1, 0, 4, 1_GiB, 1_GiB, 1, 0, Route::host}) ==
         "allreduce of 1.00 GiB of stage 2 of 2 among 4 ranks, ring, through the host");
   CHECK(text(WeightsLeftWhole{}) == "weights of unsharded layers");
   CHECK(text(ExchangesOf{0, 3, 1_GiB, {"ring", "tree", "linear"}}) ==
@@ -255,9 +255,9 @@ TEST_CASE("a phase describes the contents of its time") {
   CHECK(text({}, Part::waiting) == "none");
   CHECK(text({}, Part::input) == "excluded");
   estimate.plan.zero_stage = 3;
-  CHECK(text(GradientsOf{1, 4, 2_GiB, 1_GiB, 2, 3}) ==
+  CHECK(text(GradientsOf{1, 3, 4, 2_GiB, 1_GiB, 2, 3}) ==
         "2 times reduce-scatter of 2.00 GiB and 3 times allgather of 1.00 GiB of stage 2 of 2 among 4 ranks (ZeRO-3)");
-  CHECK(text(GradientsOf{1, 4, 1_GiB, 1_GiB, 2, 3}) ==
+  CHECK(text(GradientsOf{1, 3, 4, 1_GiB, 1_GiB, 2, 3}) ==
         "2 times reduce-scatter and 3 times allgather of 1.00 GiB of stage 2 of 2 among 4 ranks (ZeRO-3)");
   estimate.plan.mesh.set(Axis::pipeline, 1);
   estimate.plan.micro_batches = 1;
