@@ -21,7 +21,7 @@ std::optional<Margin> parse_margin(std::string_view text, UnitProblem& problem) 
   // This form of the condition is false for NaN, and true for 0 and -0.
   const bool within = percent >= 0 && percent < 100;
   if (error != std::errc{} || stop != number.data() + number.size() || !within) {
-    problem = {fmt::format("{} is not a share from 0 % to less than 100 %", quote(text)), "for example 5 %, or 2 GiB"};
+    problem = {fmt::format("{} is not a share from 0 % to less than 100 %", quote(text)), "use for example 5 %, or 2 GiB"};
     return std::nullopt;
   }
   return Margin{{}, percent == 0 ? 0.0 : percent};

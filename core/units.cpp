@@ -74,7 +74,7 @@ constexpr std::array flop_rate_units{
 struct Dimension {
   std::string_view noun;
   std::string_view base;     ///< the unit of a Quantity's value
-  std::string_view example;  ///< the unit of the hint "write for example"
+  std::string_view example;  ///< the unit of the hint "use for example"
   std::span<const Unit> units;
 };
 
@@ -135,7 +135,7 @@ double shifted(std::string_view number, int shift) {
 }
 
 std::string example_hint(const Dimension& dimension, std::string_view number = "900") {
-  return fmt::format("for example '{} {}'", number, dimension.example);
+  return fmt::format("use for example '{} {}'", number, dimension.example);
 }
 
 UnitProblem unknown_unit(std::string_view text, std::string_view written, const std::string& unit, const Dimension& wanted) {

@@ -57,7 +57,7 @@ LearnedFamilies read_learned(const YamlNode& section, const Citations& citations
     const YamlNode name = node.at("family");
     const auto family = parse_family(name.text());
     if (!family || *family == 0) {
-      name.fail(fmt::format("{} is not a family of plans", quote(name.text())), "for example data, or data+filter");
+      name.fail(fmt::format("{} is not a family of plans", quote(name.text())), "use for example data, or data+filter");
     }
     if (std::any_of(families.begin(), families.end(), [&](const auto& known) { return known.first == *family; })) {
       name.fail(fmt::format("duplicate key {}", quote(name.text())), "remove one of them");

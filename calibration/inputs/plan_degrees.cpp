@@ -57,7 +57,7 @@ void parse_degrees(std::string_view text, Plan& plan, std::string_view option) {
     const std::size_t equals = part.find('=');
     if (equals == std::string_view::npos) {
       throw Error(fmt::format("{} in {} is not of the form strategy=degree", quote(part), quote(text)),
-                  fmt::format("for example {} data=64,spatial=2x2", option));
+                  fmt::format("use for example {} data=64,spatial=2x2", option));
     }
     const Axis axis = axis_named(part.substr(0, equals));
     plan.zero_stage = std::max(plan.zero_stage, zero_stage_in(part.substr(0, equals)).value_or(0));
@@ -71,7 +71,7 @@ void parse_degrees(std::string_view text, Plan& plan, std::string_view option) {
     }
     const std::vector<std::string_view> extents = split(value, 'x');
     if (extents.size() > 3)
-      throw Error(fmt::format("{} has more than three extents", quote(value)), "for example spatial=2x2");
+      throw Error(fmt::format("{} has more than three extents", quote(value)), "use for example spatial=2x2");
     Tiles tiles = plan.mesh.tiles();
     for (std::size_t d = 0; d < extents.size(); ++d) tiles[d] = parse_degree(extents[d], text);
     plan.mesh.set_tiles(tiles);
@@ -87,21 +87,21 @@ void parse_layouts(std::string_view text, Plan& plan, std::string_view option) {
     if (const std::optional<TableSegment> tables = parse_table_segment(parts[i])) {
       const int earlier = plan.table_segments.empty() ? 0 : plan.table_segments.back().first;
       if (tables->first <= earlier)
-        throw Error(fmt::format("the tables in {} are not in order", quote(text)), "for example data=8 t1:dp t9:cw");
+        throw Error(fmt::format("the tables in {} are not in order", quote(text)), "use for example data=8 t1:dp t9:cw");
       plan.table_segments.push_back(*tables);
       continue;
     }
     if (const std::optional<RecomputeSegment> recompute = parse_recompute_segment(parts[i])) {
       if (!plan.recompute_segments.empty() && plan.recompute_segments.back().first >= recompute->first)
         throw Error(fmt::format("the recompute segments in {} are not in the order of their layers", quote(text)),
-                    "for example data=8 from16:keep from32:ac, with recompute: full");
+                    "use for example data=8 from16:keep from32:ac, with recompute: full");
       plan.recompute_segments.push_back(*recompute);
       continue;
     }
     if (const std::optional<ZeroSegment> zero = parse_zero_segment(parts[i])) {
       if (zero->first <= (plan.zero_segments.empty() ? 0 : plan.zero_segments.back().first))
         throw Error(fmt::format("the ZeRO segments in {} are not in the order of their layers", quote(text)),
-                    "write for example data=8 from16:z2 from32:z3");
+                    "use for example data=8 from16:z2 from32:z3");
       plan.zero_segments.push_back(*zero);
       continue;
     }
@@ -115,7 +115,7 @@ void parse_layouts(std::string_view text, Plan& plan, std::string_view option) {
     if (!parts[i].starts_with(sign) || error != std::errc{} || end != parts[i].data() + colon || colon == parts[i].size() ||
         segment.first <= before) {
       throw Error(fmt::format("{} in {} is not the layout of later layers", quote(parts[i]), quote(text)),
-                  fmt::format("for example {} data=8 from16:tensor=8", option));
+                  fmt::format("use for example {} data=8 from16:tensor=8", option));
     }
     parse_degrees(parts[i].substr(colon + 1), own, option);
     segment.mesh = own.mesh;

@@ -17,7 +17,7 @@
 namespace ddl {
 namespace {
 
-constexpr const char* percentile_hint = "for example p95: only one of 20 repetitions takes longer";
+constexpr const char* percentile_hint = "use for example p95: only one of 20 repetitions takes longer";
 
 std::string percentile_problem(std::string_view text) { return fmt::format("{} is not from p50 to p99.9", quote(text)); }
 
@@ -68,9 +68,9 @@ double quantity_in(const Plausible<Q>& range, bool allow_zero, const std::string
                    std::string_view example) {
   UnitProblem problem;
   const std::optional<Q> value = parse_plausible(text, range, problem);
-  const std::string hint = fmt::format("for example '{}'", example);
+  const std::string hint = fmt::format("use for example '{}'", example);
   // The hint of the parser may contain a value that is unusual for this quantity.
-  const bool has_example = problem.hint.empty() || problem.hint.starts_with("write for example");
+  const bool has_example = problem.hint.empty() || problem.hint.starts_with("use for example");
   if (!value) throw Error(fmt::format("{}: {}", name, problem.message), has_example ? hint : problem.hint);
   if (!allow_zero && value->value() == 0)
     throw Error(fmt::format("{}: {} must be greater than zero", name, quote(text)), hint);

@@ -13,6 +13,7 @@
 #include "core/bundled_yaml.hpp"
 #include "core/error.hpp"
 #include "core/file_format.hpp"
+#include "core/find.hpp"
 #include "core/source_text.hpp"
 #include "core/suggest.hpp"
 #include "core/yaml_node.hpp"
@@ -78,6 +79,9 @@ SoftwareFile read_file_at(const YamlNode& root, int depth) {
   if (software.name == no_software) root.at("software").fail("'none' means no software", "use another name");
   const auto framework = root.find("framework");
   software.framework = framework ? framework->name() : std::string();
+  const std::vector<std::string> known = framework ? software_names() : std::vector<std::string>{};
+  if (framework && !contains(known, software.framework))
+    framework->fail(fmt::format("unknown framework {}", quote(software.framework)), suggest(software.framework, known));
   software.description = root.at("description").text();
   const auto sources = root.find("sources");
   const Citations citations = sources ? Citations(*sources) : Citations();

@@ -371,7 +371,7 @@ void require_power_limit(const Assumptions& assumptions, const Machine& machine)
   if (limit > own || limit < least_power_limit * own) {
     throw Error(fmt::format("--power-limit {:g} is not from {:g} to {:g} W, the power limit of {}", limit,
                             least_power_limit * own, own, machine.device.name),
-                fmt::format("for example --power-limit {:.0f}", 0.75 * own));
+                fmt::format("use for example --power-limit {:.0f}", 0.75 * own));
   }
 }
 

@@ -386,7 +386,7 @@ std::string canonical_strategy_name(std::string_view name) {
 RunFilter parse_where(const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos) {
-    throw Error(fmt::format("{} is not of the form column=value,value", quote(text)), "for example quality=A,B");
+    throw Error(fmt::format("{} is not of the form column=value,value", quote(text)), "use for example quality=A,B");
   }
   RunFilter filter{text.substr(0, equals), split_at_commas(std::string_view(text).substr(equals + 1))};
   check_column(filter.column);

@@ -87,7 +87,7 @@ std::int64_t read_bytes(const std::string& option, const std::string& text, std:
   if (!bytes) throw Error(fmt::format("{} {}: {}", option, quote(text), problem.message), problem.hint);
   const Bytes most(static_cast<double>(largest));
   if (*bytes < Bytes(1) || *bytes > most) {
-    throw Error(fmt::format("{} {} is not from 1 B to {}", option, quote(text), humanize(most)), "for example 4 MiB");
+    throw Error(fmt::format("{} {} is not from 1 B to {}", option, quote(text), humanize(most)), "use for example 4 MiB");
   }
   return static_cast<std::int64_t>(bytes->value());
 }
@@ -353,7 +353,7 @@ void add_live_options(const Command& command, LiveRequest& request) {
 
 LiveSweep measure_live(const LiveRequest& request, const LiveOutputs& others) {
   if ((request.mpi ? 1 : 0) + (request.nccl ? 1 : 0) + (request.simulated.empty() ? 0 : 1) != 1) {
-    throw Error("choose one of --mpi, --nccl, --simulated", "for example mpirun -n 4 ddl-oracle calibrate live --mpi");
+    throw Error("choose one of --mpi, --nccl, --simulated", "use for example mpirun -n 4 ddl-oracle calibrate live --mpi");
   }
   const SweepPlan plan = plan_of(request);
   check_nccl_options(request);

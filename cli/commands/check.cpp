@@ -118,7 +118,7 @@ void add_check(const Command& program, Request& request) {
   const auto parse = [](const std::string& text, UnitProblem& problem) {
     return parse_plausible(text, plausible_memory, problem);
   };
-  add_parsed(command, "--max-increase", options->most_increase, parse, "for example 2GiB", "SIZE",
+  add_parsed(command, "--max-increase", options->most_increase, parse, "use for example 2GiB", "SIZE",
              "exit status 1 if a job needs more memory than the job of --against by more than this, such as 2GiB")
       .needs(against);
   command.add_switch("--allow-risk", options->allow_risk, "a job at risk passes: exit status 0");

@@ -232,9 +232,9 @@ void add_quantity(const Command& command, const std::string& name, std::optional
   const auto parse = [&range, example](const std::string& text, UnitProblem& problem) -> std::optional<Q> {
     const std::optional<Q> value = parse_plausible(text, range, problem);
     if (!value && !text.empty() && text.find_first_not_of("0123456789.") == std::string::npos)
-      problem.hint = "for example " + text + example.substr(example.find_first_not_of("0123456789."));
+      problem.hint = "use for example " + text + example.substr(example.find_first_not_of("0123456789."));
     if (!value || value->value() > 0) return value;
-    problem = {quote(text) + " must be greater than zero", "for example " + example};
+    problem = {quote(text) + " must be greater than zero", "use for example " + example};
     return std::nullopt;
   };
   add_parsed(command, name, into, parse, "", type, description);
@@ -246,7 +246,7 @@ std::vector<std::pair<Precision, FlopRate>> parse_peaks(const std::string& text)
   for (const std::string& part : comma_separated(text)) {
     const std::size_t equals = part.find('=');
     if (equals == std::string::npos)
-      throw Error(fmt::format("--peak: {} is not a precision and a rate", quote(part)), "for example bf16=312TFLOP/s");
+      throw Error(fmt::format("--peak: {} is not a precision and a rate", quote(part)), "use for example bf16=312TFLOP/s");
     const auto precision = chosen<Precision>("--peak", part.substr(0, equals));
     UnitProblem problem;
     const auto rate = parse_plausible(part.substr(equals + 1), plausible_peak, problem);

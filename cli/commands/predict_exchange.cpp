@@ -50,7 +50,7 @@ std::vector<Bytes> sizes_of(const std::string& text) {
     const std::optional<Bytes> size = parse_quantity<Bytes>(word, problem);
     if (!size) throw Error("--bytes: " + problem.message, problem.hint);
     if (!(*size > Bytes{}))
-      throw Error(fmt::format("--bytes: {} is not a message size", quote(word)), "for example --bytes 1MiB,1GiB");
+      throw Error(fmt::format("--bytes: {} is not a message size", quote(word)), "use for example --bytes 1MiB,1GiB");
     sizes.push_back(*size);
   }
   return sizes;

@@ -46,7 +46,7 @@ NamedGroup parse_group(const std::string& text) {
   const std::string_view digits = colon == std::string::npos ? "" : std::string_view(text).substr(colon + 1);
   group.devices = number_in<int>(digits).value_or(0);
   if (group.devices < 1 || group.devices > most_gpus || group.machine.empty())
-    throw Error(fmt::format("--group: {} is not MACHINE:GPUS", quote(text)), "for example --group dgx-a100:32");
+    throw Error(fmt::format("--group: {} is not MACHINE:GPUS", quote(text)), "use for example --group dgx-a100:32");
   return group;
 }
 
@@ -136,7 +136,7 @@ std::string_view shared_precision(const MixedRequest& asked, const std::vector<N
 }
 
 Mixture load_groups(MixedRequest asked) {
-  if (asked.groups.size() < 2) throw Error("a mixture needs two or more --group", "for example --group dgx-a100:32");
+  if (asked.groups.size() < 2) throw Error("a mixture needs two or more --group", "use for example --group dgx-a100:32");
   Mixture mixture;
   std::vector<NamedGroup> named;
   for (const std::string& text : asked.groups) named.push_back(parse_group(text));

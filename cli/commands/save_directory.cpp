@@ -144,7 +144,7 @@ void check_save_directory(const SaveDirectory& directory) {
     if (fs::is_empty(folder)) return;
     if (!directory.overwrite) {
       throw Error(fmt::format("--save-dir {} exists already and is not empty", quote_path(path)),
-                  "give another name, or replace it with --overwrite");
+                  "use another name, or replace it with --overwrite");
     }
     refuse_others(folder);
   } catch (const fs::filesystem_error& problem) {

@@ -14,7 +14,7 @@
 namespace ddl {
 
 Option add_time_limit(const Command& command, std::optional<Seconds>& into) {
-  constexpr const char* hint = "for example 2s or 500ms";
+  constexpr const char* hint = "use for example 2s or 500ms";
   const auto parse = [](const std::string& text, UnitProblem& problem) {
     const auto time = parse_quantity<Seconds>(text, problem);
     if (time && time->value() <= 0) throw Error("--time-limit must be positive", hint);

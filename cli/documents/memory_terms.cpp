@@ -160,7 +160,7 @@ class TermsMaker {
     const bool is_saving = saved > Bytes{} && memory_.weights - told_ > saved * 0.75;
     if (is_saving) add(MemoryItem::weights, "all weights, gathered to be saved", saved);
     if (!is_saving && gathered > nothing && memory_.weights - told_ > gathered * 0.5)
-      add(MemoryItem::weights, "gathered weights: the rest of two blocks, and layers outside blocks", gathered);
+      add(MemoryItem::weights, "gathered weights: the rest of two blocks and of layers outside blocks", gathered);
     add_rest(MemoryItem::weights, few_ranks);
   }
   [[nodiscard]] Bytes gathered_more() const { return most_gathered(estimator_.stage(plan_, stage_)); }
@@ -209,8 +209,7 @@ class TermsMaker {
     }
     const double master = each_.optimizer - state;
     std::string each = fmt::format("{} of {}", bytes_each(state), to_string(plan_.optimizer));
-    if (master > 0)
-      each = fmt::format("({} master copy + {})", bytes_each(master), each);
+    if (master > 0) each = fmt::format("({} master copy + {})", bytes_each(master), each);
     const bool is_by_shape = plan_.optimizer == Optimizer::adafactor || is_projected(plan_.optimizer);
     if (is_by_shape) each = fmt::format("{} of {}", bytes_each(each_.optimizer), to_string(plan_.optimizer));
     const bool sharded = plan_.zero_stage >= 1 && plan_.shards() > 1;
@@ -301,7 +300,7 @@ class TermsMaker {
     const LibraryWorkspace library = library_workspace(device);
     add(fmt::format("the larger workspace of cuBLAS, {}", humanize(library.most)), library.most - library.expected);
     const bool is_held = std::abs((memory_.upper_bound() - memory_.held()).value()) < nothing.value();
-    add(is_held ? "memory that the allocator may cache in addition, if it is free"
+    add(is_held ? "memory that the allocator is expected to cache in addition, if the device has room"
                 : "scratch memory of kernels that were not measured",
         rest);
   }

@@ -14,7 +14,7 @@ namespace ddl {
 
 std::optional<Money> parse_money(std::string_view text, UnitProblem& problem) {
   const auto refuse = [&](std::string message) {
-    problem = {std::move(message), "for example 10kUSD, 2.5MEUR or 5000"};
+    problem = {std::move(message), "use for example 10kUSD, 2.5MEUR or 5000"};
     return std::nullopt;
   };
   Money money;
@@ -50,7 +50,7 @@ void add_measured_step(const Command& command, std::optional<Seconds>& measured)
     problem.message = fmt::format("{} is not from 1 ns to 1e9 s", quote(text));
     return std::nullopt;
   };
-  add_parsed(command, "--measured", measured, parse, "for example 3.1s or 850ms", "TIME",
+  add_parsed(command, "--measured", measured, parse, "use for example 3.1s or 850ms", "TIME",
              "time of a step that you measured, such as 3.1s; says whether it is as predicted, and what would explain it");
 }
 
@@ -59,10 +59,10 @@ void add_goal_options(const Command& command, Goals& goals) {
              "maximum cost of the whole training, such as 10kUSD");
   const auto parse = [](const std::string& text, UnitProblem& problem) {
     const auto time = parse_quantity<Seconds>(text, problem);
-    if (time && time->value() <= 0) throw Error("--deadline must be positive", "for example 7d or 36h");
+    if (time && time->value() <= 0) throw Error("--deadline must be positive", "use for example 7d or 36h");
     return time;
   };
-  add_parsed(command, "--deadline", goals.deadline, parse, "for example 7d, 36h or 90min", "TIME",
+  add_parsed(command, "--deadline", goals.deadline, parse, "use for example 7d, 36h or 90min", "TIME",
              "maximum time of the whole training, such as 7d or 36h");
 }
 

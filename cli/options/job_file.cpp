@@ -51,7 +51,7 @@ std::vector<std::string_view> known_keys() {
   return keys;
 }
 
-constexpr const char* example_plan = "for example 'plan: {strategy: data+spatial, degrees: {data: 4, spatial: 2x2}}'";
+constexpr const char* example_plan = "use for example 'plan: {strategy: data+spatial, degrees: {data: 4, spatial: 2x2}}'";
 
 template <class Action>
 void placed(const YamlNode& node, const Action& action) {
@@ -227,7 +227,7 @@ class JobReader {
   }
 
   void read_degrees(const YamlNode& node) {
-    if (!node.is_map()) node.fail("the degrees must be a map", "for example 'degrees: {data: 4, spatial: 2x2}'");
+    if (!node.is_map()) node.fail("the degrees must be a map", "use for example 'degrees: {data: 4, spatial: 2x2}'");
     std::string all;
     for (const auto& [key, value] : node.entries()) {
       const std::string name = key.text();

@@ -18,7 +18,7 @@
 namespace ddl {
 namespace {
 
-constexpr const char* layers_example = "for example --layers 'fc*: filter=32'";
+constexpr const char* layers_example = "use for example --layers 'fc*: filter=32'";
 
 bool is_in_block(std::string_view layer, std::string_view block) {
   return layer.size() > block.size() && layer.starts_with(block) && layer[block.size()] == '.';

@@ -141,7 +141,7 @@ std::vector<std::int64_t> parse_number_list(const std::string& option, std::stri
   const auto refuse = [&](std::string_view part) {
     if (part.empty())
       throw Error(fmt::format("{} {} lacks a number", option, quote(text)),
-                  fmt::format("for example {0} 8,16,24 or {0} 8..64", option));
+                  fmt::format("use for example {0} 8,16,24 or {0} 8..64", option));
     std::string hint = number_hint(option, part);
     if (hint.empty()) hint = range_hint(option, part, low, high);
     throw Error(fmt::format("{} is {}, which is not a whole number from {} to {}", option, quote(part), low, high),

@@ -20,7 +20,7 @@ namespace ddl {
 namespace {
 
 constexpr std::int64_t largest_batch = std::int64_t{1} << 40;
-constexpr const char* segments_example = R"(for example [{"first": 14, "degrees": {"filter": 64}}])";
+constexpr const char* segments_example = R"(use for example [{"first": 14, "degrees": {"filter": 64}}])";
 constexpr const char* plan_hint = "a plan is an object of 'plans' in the output of 'recommend --format json'";
 
 /// Reads and checks the fields of a plan one by one. An error contains the key and its position.
@@ -113,7 +113,8 @@ class PlanReader {
     std::string names;
     const auto is_text = [](const Json& name) { return name.is_string(); };
     if (!placement.is_array() || !std::ranges::all_of(placement, is_text)) {
-      fail("placement", "'placement' must be a list of strategies, innermost first", "for example [\"filter\", \"data\"]");
+      fail("placement", "'placement' must be a list of strategies, innermost first",
+           "use for example [\"filter\", \"data\"]");
     }
     for (const Json& name : placement) names += (names.empty() ? "" : ",") + name.get<std::string>();
     if (placement.empty()) return;
@@ -210,7 +211,7 @@ class PlanReader {
   /// Reads the placements of the tables after the first ones.
   void read_table_segments(Plan& plan) const {
     const Json& segments = object_->at("table_segments");
-    constexpr const char* example = R"(for example [{"first": 1, "tables": "rows"}])";
+    constexpr const char* example = R"(use for example [{"first": 1, "tables": "rows"}])";
     constexpr std::int64_t most_tables = 1 << 20;
     if (!segments.is_array()) fail("table_segments", "'table_segments' is not a list", example);
     for (const Json& each : segments) {
@@ -228,7 +229,7 @@ class PlanReader {
 
   void read_recompute_segments(Plan& plan) const {
     const Json& segments = object_->at("recompute_segments");
-    constexpr const char* example = R"(for example [{"first": 12, "recompute": "none"}], with "recompute": "full")";
+    constexpr const char* example = R"(use for example [{"first": 12, "recompute": "none"}], with "recompute": "full")";
     constexpr std::int64_t most_layers = 1 << 30;
     if (!segments.is_array()) fail("recompute_segments", "'recompute_segments' is not a list", example);
     for (const Json& each : segments) {
@@ -250,7 +251,7 @@ class PlanReader {
 
   void read_zero_segments(Plan& plan) const {
     const Json& segments = object_->at("zero_segments");
-    constexpr const char* example = R"(write for example [{"first": 12, "zero": 2}])";
+    constexpr const char* example = R"(use for example [{"first": 12, "zero": 2}])";
     constexpr std::int64_t most_layers = 1 << 30;
     if (!segments.is_array()) fail("zero_segments", "'zero_segments' is not a list", example);
     for (const Json& each : segments) {
@@ -269,7 +270,7 @@ class PlanReader {
   void read_degrees(const Json& object, const std::string& path, Plan& plan) const {
     if (!object.contains("degrees")) fail(path.substr(0, path.rfind('/')), "'degrees' is missing");
     const Json& degrees = object.at("degrees");
-    const std::string example = R"(for example {"data": 64, "spatial": [2, 2]})";
+    const std::string example = R"(use for example {"data": 64, "spatial": [2, 2]})";
     if (!degrees.is_object()) fail(path + "degrees", "'degrees' is not an object", example);
     Family seen = 0;
     for (const auto& [name, value] : degrees.items()) {
@@ -303,7 +304,7 @@ class PlanReader {
       plan.mesh.set_tiles(tiles);
     }
     if (const std::string why = too_many_devices(plan.mesh); !why.empty())
-      fail(path + "degrees", why, "give smaller degrees");
+      fail(path + "degrees", why, "use smaller degrees");
   }
 
   const JsonSource& source_;

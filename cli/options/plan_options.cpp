@@ -257,7 +257,7 @@ void settle_counts(StudyOptions& study, PlanOptions& plan, bool is_configured) {
   const auto without = std::ranges::find_if_not(studies, has_count);
   if (without != studies.end())
     throw Error(fmt::format("--machine {} does not set the number of GPUs of {}", study.machine, without->machine),
-                fmt::format("for example {}:{}", without->machine, *std::ranges::find_if(studies, has_count)->gpus));
+                fmt::format("use for example {}:{}", without->machine, *std::ranges::find_if(studies, has_count)->gpus));
   if (studies.size() > 1) return;
   study.machine = studies.front().machine;
   plan.gpus = studies.front().gpus;

@@ -17,7 +17,7 @@
 namespace ddl {
 namespace {
 
-constexpr const char* price_hint = "for example 2.5USD/h, or h100=2.5USD/h,b200=4USD/h";
+constexpr const char* price_hint = "use for example 2.5USD/h, or h100=2.5USD/h,b200=4USD/h";
 constexpr double least_price = 1e-6, most_price = 1e6;
 
 struct Currency {
@@ -72,8 +72,8 @@ bool is_price_of(const DevicePrice& price, const Machine& machine) {
 }  // namespace
 
 std::optional<std::vector<DevicePrice>> parse_prices(std::string_view text, UnitProblem& problem) {
-  const auto refuse = [&](std::string message) {
-    problem = {std::move(message), price_hint};
+  const auto refuse = [&](std::string message, const char* hint = price_hint) {
+    problem = {std::move(message), hint};
     return std::nullopt;
   };
   std::vector<DevicePrice> prices;
@@ -94,7 +94,8 @@ std::optional<std::vector<DevicePrice>> parse_prices(std::string_view text, Unit
       price.currency = std::move(code);
     }
     if (!price.currency.empty() && !is_currency(price.currency))
-      return refuse(fmt::format("{} is not the code of a currency", quote(price.currency)));
+      return refuse(fmt::format("{} is not the code of a currency", quote(price.currency)),
+                    "use a code of ISO 4217, such as USD, EUR or CNY");
     if (!is_per_hour(trimmed(rest))) return refuse(fmt::format("{} is not a price per GPU and hour", quote(part)));
     // This form of the condition is false for NaN, so NaN is refused.
     const bool within = price.per_hour >= least_price && price.per_hour <= most_price;

@@ -223,12 +223,12 @@ ProfileJob job_of(const ProfileOptions& o) {
     for (const std::string& line : file.problems()) plan.problems.push_back({line, 0});
   }
   if (o.model.empty()) {
-    if (o.sequence) throw Error("--seq needs a model", "a problem has its own shapes");
-    if (!o.input_shape.empty()) throw Error("--input-shape needs a model", "a problem has its own shapes");
-    if (!o.mixed.empty()) throw Error("--mixed-precision needs a model", "a problem has its own precision");
+    if (o.sequence) throw Error("--seq needs a model", "a kernel's line has its own shapes");
+    if (!o.input_shape.empty()) throw Error("--input-shape needs a model", "a kernel's line has its own shapes");
+    if (!o.mixed.empty()) throw Error("--mixed-precision needs a model", "a kernel's line has its own precision");
     if (!o.implementation.empty())
       throw Error("--optimizer-implementation needs a model",
-                  "a problem names the implementation: implementation=foreach tensors=161");
+                  "a kernel's line names the implementation: implementation=foreach tensors=161");
     job.left_out = left_out(plan, o.left_out);
     return job;
   }

@@ -14,7 +14,7 @@ std::vector<RowFilter> row_filters(std::string_view option, const std::vector<st
     const std::size_t sign = text.find('=');
     if (sign == std::string::npos || sign == 0) {
       throw Error(fmt::format("{}: {} is not a condition", option, quote(text)),
-                  fmt::format("for example {} gpu=A100-SXM4-80GB,H100-SXM5-80GB", option));
+                  fmt::format("use for example {} gpu=A100-SXM4-80GB,H100-SXM5-80GB", option));
     }
     filters.emplace_back(text.substr(0, sign), comma_separated(text.substr(sign + 1)));
   }

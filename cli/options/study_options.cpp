@@ -84,14 +84,14 @@ void add_memory_options(const Command& command, MemoryOptions& options) {
   const auto parse_memory = [](const std::string& text, UnitProblem& problem) -> std::optional<Bytes> {
     const auto memory = parse_plausible(text, plausible_memory, problem);
     if (!memory || *memory > Bytes{}) return memory;
-    problem = {quote(text) + " must be greater than zero", "for example 80GiB"};
+    problem = {quote(text) + " must be greater than zero", "use for example 80GiB"};
     return std::nullopt;
   };
   add_parsed(command, "--gpu-memory", options.gpu_memory, parse_memory, "", "SIZE",
              "memory per GPU, such as 80GiB, instead of the machine's");
   const auto parse = [](const std::string& text, UnitProblem& problem) {
     const auto margin = parse_margin(text, problem);
-    if (problem.hint.find("900 GiB") != std::string::npos) problem.hint = "for example 2GiB or 5%";
+    if (problem.hint.find("900 GiB") != std::string::npos) problem.hint = "use for example 2GiB or 5%";
     return margin;
   };
   add_parsed(command, "--margin", options.margin, parse, "", "SIZE", "memory to keep free, such as 2GiB or 5%")
@@ -418,10 +418,10 @@ NamedStudy with_count(NamedStudy study) {
   if (std::filesystem::exists(study.machine, ignored)) return study;
   if (colon != std::string::npos && count.empty())
     throw Error(fmt::format("--machine {} lacks the number of GPUs", quote(study.machine)),
-                fmt::format("for example {}8", study.machine));
+                fmt::format("use for example {}8", study.machine));
   if (!is_count) return study;
   study.gpus = std::stoll(count);
-  if (study.gpus == 0) throw Error(fmt::format("--machine {} has no GPUs", quote(study.machine)), "for example h100:8");
+  if (study.gpus == 0) throw Error(fmt::format("--machine {} has no GPUs", quote(study.machine)), "use for example h100:8");
   study.machine.resize(colon);
   return study;
 }

@@ -23,9 +23,9 @@ struct CountUnit {
 };
 constexpr std::array<CountUnit, 5> count_units{{{'T', 1e12}, {'B', 1e9}, {'M', 1e6}, {'k', 1e3}, {'K', 1e3}}};
 
-constexpr const char* count_hint = "for example 300B, 1T or 250000";
+constexpr const char* count_hint = "use for example 300B, 1T or 250000";
 
-constexpr const char* points_hint = "for example 44.8M@1632, or several: 44.8M@1632,110M@67840";
+constexpr const char* points_hint = "use for example 44.8M@1632, or several: 44.8M@1632,110M@67840";
 constexpr std::int64_t most_target_batch = std::int64_t{1} << 40;
 
 /// Reads `44.8M@1632`: samples until a target, at a global batch.
@@ -64,7 +64,7 @@ Evaluation read_evaluation(std::string_view text) {
       at == std::string_view::npos ? std::nullopt : parse_token_count(text.substr(at + 1), problem);
   if (samples && every) return {*samples, *every};
   throw Error(fmt::format("--evaluate: {} is not a number of evaluated samples and of training samples", quote(text)),
-              "for example 50k@1.28M: 50,000 samples after each 1,280,000 training samples");
+              "use for example 50k@1.28M: 50,000 samples after each 1,280,000 training samples");
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ namespace ddl {
 namespace {
 
 constexpr double least_factor = 1e-3, most_factor = 1e3;
-constexpr const char* what_if_hint = "for example --what-if 'bandwidth(node)*2', 'peak(bf16)*0.8' or 'straggler=1.2'";
+constexpr const char* what_if_hint = "use for example --what-if 'bandwidth(node)*2', 'peak(bf16)*0.8' or 'straggler=1.2'";
 
 /// Throws Error that names the parts that a quantity has.
 [[noreturn]] void refuse_part(const SupposedChange& change, const std::vector<std::string>& known) {

@@ -40,7 +40,7 @@ constexpr auto harmless =
                    "module_dropout", "use_bdlora", "ensure_weight_tying", "library_name", "runtime_config*");
 
 constexpr auto refused = std::to_array<RefusedArgument>({
-    {"peft_type", "these adapters are not read", "give model and plan as options: recommend MODEL@lora=16 --gpus N", false,
+    {"peft_type", "these adapters are not read", "set model and plan by options: recommend MODEL@lora=16 --gpus N", false,
      "", "LORA LOHA LOKR"},
 });
 

@@ -219,7 +219,7 @@ LaunchOutcome launch_torchtitan(const LaunchRequest& request) {
   const Model& model = request.study.model();
   const torchtitan_tables::Flavor* const flavor = torchtitan_tables::flavor_of(model);
   if (flavor == nullptr)
-    return CannotLaunch{fmt::format("{} is not among the models of torchtitan: Llama 3 and Qwen3", model.name)};
+    return CannotLaunch{fmt::format("torchtitan has only the models Llama 3 and Qwen3, not {}", model.name)};
   const std::int64_t layers = family_number(model, "layers");
   RunValues values = values_of(plan, torchtitan_toml, layers);
   values.set(ConfigField::model, flavor->name);

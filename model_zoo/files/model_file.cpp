@@ -108,7 +108,7 @@ class ItemReader {
     if (node.is_scalar()) return read_kind(node, std::nullopt);
     if (!node.is_map()) {
       node.fail(fmt::format("expected a layer, found {}", node.kind()),
-                "for example '- convolution: {filters: 64, kernel: 3}'");
+                "use for example '- convolution: {filters: 64, kernel: 3}'");
     }
     const std::vector<std::pair<YamlNode, YamlNode>> entries = node.entries();
     std::optional<ModelItem> item;
@@ -120,7 +120,7 @@ class ItemReader {
       }
       item = read_kind(key, value);
     }
-    if (!item) node.fail("this layer has no operation", "for example '- convolution: {filters: 64, kernel: 3}'");
+    if (!item) node.fail("this layer has no operation", "use for example '- convolution: {filters: 64, kernel: 3}'");
     read_common(node, *item);
     return std::move(*item);
   }
@@ -198,7 +198,7 @@ class ItemReader {
       item.lists.push_back(read_filled_list(list));
     }
     if (item.lists.empty())
-      value.fail("a pattern needs a list of layers for each of its letters", "for example 'M: [{block: mixer}]'");
+      value.fail("a pattern needs a list of layers for each of its letters", "use for example 'M: [{block: mixer}]'");
   }
 
   void read_residual(const YamlNode& value, ModelItem& item) const {

@@ -74,7 +74,7 @@ SequenceProblem parse_sequence_problem(const std::string& line, const std::strin
   const auto is_next = [&](std::string_view key) { return at < line.size() && line.compare(at, key.size(), key) == 0; };
   if (at < line.size() && !is_next("launch=")) {
     const auto by = word("by");
-    if (by.second.empty()) throw source.error(by.first, "the framework is missing", "for example by=pytorch-1.13.1");
+    if (by.second.empty()) throw source.error(by.first, "the framework is missing", "use for example by=pytorch-1.13.1");
     problem.by = by.second;
   }
   if (is_next("launch=")) {

@@ -37,7 +37,7 @@ std::optional<T> chosen(const std::optional<T>& stated, const std::optional<T>& 
     throw error(fmt::format("the file has {}, but the command has {}", text(*stated), text(*of_file)), "use one of the two");
   }
   if (stated && otherwise && *stated != *otherwise) {
-    warnings.push_back(fmt::format("the file has {}, used instead of {}", text(*stated), text(*otherwise)));
+    warnings.push_back(fmt::format("the file has {}, which is used instead of {}", text(*stated), text(*otherwise)));
   }
   if (stated) return stated;
   return of_file ? of_file : otherwise;

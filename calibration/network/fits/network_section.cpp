@@ -51,7 +51,7 @@ void write_entry(YAML::Emitter& out, const MeasuredCurve& curve) {
 std::string read_algorithm(const YamlNode& node) {
   const std::string text = node.text();
   const auto algorithm = parse_nccl_algorithm(text);
-  if (!algorithm) node.fail(fmt::format("{} is not an algorithm of NCCL", quote(text)), "for example Ring LL128");
+  if (!algorithm) node.fail(fmt::format("{} is not an algorithm of NCCL", quote(text)), "use for example Ring LL128");
   return *algorithm;
 }
 
@@ -69,7 +69,7 @@ std::vector<MeasuredCurve::Point> read_points(const YamlNode& node) {
     }
     points.push_back(point);
   }
-  if (points.empty()) node.fail("there are no sizes", "for example [[1 MiB, 24.1 us]]");
+  if (points.empty()) node.fail("there are no sizes", "use for example [[1 MiB, 24.1 us]]");
   return points;
 }
 

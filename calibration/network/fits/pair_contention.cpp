@@ -42,7 +42,7 @@ std::string with_pair_contention(const std::string& file, std::span<const Measur
     if (!between || !one.slowdown || machine.levels.size() < 2) {
       warnings.push_back(fmt::format("{}: the contention of {} pairs is not written: {}", one.file, one.pairs,
                                      !one.slowdown ? "use the output with one pair, too"
-                                     : !one.level  ? "give nodes="
+                                     : !one.level  ? "add nodes="
                                                    : "only contention between nodes is used"));
       continue;
     }

@@ -92,7 +92,7 @@ std::optional<std::int64_t> Configuration::number(RunField field, std::int64_t l
   if (value && *value >= low && *value <= high) return value;
   const std::string message = fmt::format("{} is not a whole number from {} to {}", quote(text), low, high);
   if (!fact->from) throw Error(message);
-  throw fact->from->error(message, "use digits");
+  throw fact->from->error(message, "use only digits, as in 4");
 }
 
 std::string Configuration::dropout_rate(RunField field) const {

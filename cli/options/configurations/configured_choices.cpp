@@ -254,7 +254,7 @@ class ChoiceReader {
     if (count % pipeline != 0) {
       read_.fail({ConfigField::stage_layout},
                  fmt::format("a layout of {} parts does not divide into {} stages", count, pipeline),
-                 "for example 'Et*3|(tt|)*29,m|L': | ends a virtual stage, t is a block");
+                 "use for example 'Et*3|(tt|)*29,m|L': | ends a virtual stage, t is a block");
     }
     std::vector<std::int64_t> blocks(static_cast<std::size_t>(pipeline));
     for (std::size_t i = 0; i < chunks.size(); ++i) blocks[i % blocks.size()] += chunks[i];
@@ -365,7 +365,7 @@ void give_rest(Configuration& configuration, std::int64_t gpus) {
   for (const ConfigField axis : axes) multiply(configured_degree(configuration, axis));
   if (gpus == 0) {
     configuration.fail({*taker}, "the degree that takes all remaining devices needs the number of devices",
-                       "for example --gpus 64");
+                       "use for example --gpus 64");
   }
   if (gpus % others != 0) {
     configuration.fail({*taker}, fmt::format("the other degrees of the file, {}, do not divide {} devices", others, gpus),

@@ -447,7 +447,7 @@ std::string model_of(const Configuration& configuration) {
   const std::string hint = is_placeholder ? "the last part of a path must be the name of a model" : unknown_model_hint(own);
   configuration.fail({configuration.says(ConfigField::flavor) ? ConfigField::flavor : ConfigField::model},
                      fmt::format("there is no bundled model {}", quote(name)),
-                     fmt::format("{}{} the model with --model", hint, hint.ends_with('?') ? " If not, give" : "; give"));
+                     fmt::format("{}{} the model with --model", hint, hint.ends_with('?') ? " Otherwise, name" : "; name"));
 }
 
 }  // namespace ddl

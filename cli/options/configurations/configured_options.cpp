@@ -88,7 +88,7 @@ class Options {
       const bool has_sizes = !read_.says(ConfigField::model);
       if (has_sizes && !read_.says(ConfigField::sequence) && !is_given_("--seq")) {
         throw Error(fmt::format("{} does not set the length of sequences", quote(read_.file)),
-                    read_.hint_with_skipped("for example --seq 4096"));
+                    read_.hint_with_skipped("use for example --seq 4096"));
       }
       say("--model");
     }
@@ -99,7 +99,7 @@ class Options {
       if (tokens) *tokens += read_.number(ConfigField::added_tokens, 0, most_tokens).value_or(0);
       const bool names_tokens = all_.study.model.find("@tokens=") != std::string::npos;
       if (!tokens && !names_tokens && read_.writes(ConfigField::added_tokens))
-        read_.fail({ConfigField::added_tokens}, "the length of the answer is not set", "for example --seq 4096");
+        read_.fail({ConfigField::added_tokens}, "the length of the answer is not set", "use for example --seq 4096");
       if (tokens && !names_tokens) {
         // The sequence length is only set if it differs from the model's default.
         if (!has_own_length(all_.study.model, *tokens)) all_.study.sequence = tokens;
@@ -302,7 +302,7 @@ class Options {
       read_.fail({ConfigField::tensor, ConfigField::pipeline, ConfigField::context},
                  fmt::format("tensor {} × pipeline {} × context {} exceed {} GPUs", tensor, pipeline, context,
                              most_configured_gpus),
-                 "give smaller degrees");
+                 "set smaller degrees");
     }
     if (gpus_ == 0) {
       gpus_ = gpus_by_the_rest(of_a_model);
@@ -311,7 +311,7 @@ class Options {
     }
     if (gpus_ == 0) {
       throw Error(fmt::format("{} does not set the number of GPUs", quote(read_.file)),
-                  read_.hint_with_skipped("for example --gpus 64"));
+                  read_.hint_with_skipped("use for example --gpus 64"));
     }
     if (gpus_ % of_a_model != 0) {
       std::string said;
@@ -431,11 +431,11 @@ class Options {
       const auto said = read_.number(ConfigField::global_batch, -1, most_configured);
       if (said && *said > 0) global = *said * read_.number(ConfigField::samples_each, 1, 1 << 20).value_or(1);
       if (global && *global > most_configured)
-        read_.fail({ConfigField::global_batch}, "the batch is too large to be counted", "give fewer samples");
+        read_.fail({ConfigField::global_batch}, "the batch is too large to be counted", "use fewer samples");
       if (!global && micro) {
         std::int64_t all = 0;
         if (__builtin_mul_overflow(*micro * steps.value_or(1), replicas_, &all) || all > most_configured)
-          read_.fail({ConfigField::micro_batch}, "the batch is too large to be counted", "give fewer samples");
+          read_.fail({ConfigField::micro_batch}, "the batch is too large to be counted", "use fewer samples");
         global = all;
       }
       if (global) say("--global-batch");
@@ -446,7 +446,7 @@ class Options {
       // default batch might not match the number of steps.
       std::int64_t all = 0;
       if (__builtin_mul_overflow(*steps, replicas_, &all) || all > most_configured)
-        read_.fail({ConfigField::accumulation}, "the batch is too large to be counted", "give fewer steps");
+        read_.fail({ConfigField::accumulation}, "the batch is too large to be counted", "use fewer steps");
       global = all;
     }
     if (!global) return;

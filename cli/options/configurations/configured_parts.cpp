@@ -215,7 +215,7 @@ std::string configured_precision(const Configuration& configuration) {
 void refuse_unknown_batch(const Configuration& configuration) {
   if (!configuration.has_unknown_program) return;
   throw Error(fmt::format("{} starts a program with other arguments, so the batch is unknown", quote(configuration.file)),
-              "for example --global-batch 64");
+              "use for example --global-batch 64");
 }
 
 bool says_setting(const StudyOptions& study, const std::string& key) {

@@ -278,7 +278,7 @@ void ShellReader::run_file(const PlacedText& name, const std::vector<PlacedText>
                                 name.text.find("module") != std::string::npos ||
                                 name.text.find("bashrc") != std::string::npos;
     if (!is_environment) {
-      skip(is_own_process ? fmt::format("the script launches {}: pass that file instead", quote(name.text))
+      skip(is_own_process ? fmt::format("{}{}: pass that file instead", launches_script, quote(name.text))
                           : fmt::format("{}: no such script is next to this one", quote("source " + name.text)),
            name.origin());
     }

@@ -71,6 +71,9 @@ std::optional<PlacedText> printed(const PlacedText& format, std::span<const Plac
   return next == words.size() ? std::optional(all) : std::nullopt;
 }
 
+/// Whether a word of a loop's list is known, and not a pattern that stands for other words.
+bool is_loop_word(const PlacedText& word) { return word.is_known() && word.text.find_first_of("*?[{") == std::string::npos; }
+
 }  // namespace
 
 /// Performs `printf -v NAME FORMAT WORD…`, which sets a variable.
@@ -121,13 +124,11 @@ std::optional<ShellReader::FollowedLoop> ShellReader::counted_loop(std::string_v
   return FollowedLoop{name, next};
 }
 
-/// Returns the loop `for name in VALUE…`; empty if a value is unknown or a pattern.
+/// Returns the loop `for name in VALUE…`; empty if a value is unknown or a pattern, or if there is only one value. The body
+/// of a loop over one value is read once, and loops in it can be followed.
 std::optional<ShellReader::FollowedLoop> ShellReader::listed_loop(const std::string& name,
                                                                   const std::vector<PlacedText>& values) {
-  const auto is_value = [](const PlacedText& each) {
-    return each.is_known() && each.text.find_first_of("*?[{") == std::string::npos;
-  };
-  if (name.empty() || values.empty() || !std::ranges::all_of(values, is_value)) return std::nullopt;
+  if (name.empty() || values.size() < 2 || !std::ranges::all_of(values, is_loop_word)) return std::nullopt;
   const auto next = [this, name, values, at = std::size_t{0}]() mutable {
     if (at == values.size()) return Turn::ends;
     state_.variables.assign(name, {.words = {values[at++]}});
@@ -155,9 +156,10 @@ bool ShellReader::follow_turn(std::size_t body, std::span<const std::string_view
 /// commands, or if the loop takes too long. The changes by the turns are then undone.
 bool ShellReader::follow_loop(const std::optional<FollowedLoop>& loop, std::span<const std::string_view> ends) {
   constexpr std::size_t most_looped = std::size_t{1} << 20U;
-  constexpr int most_followed_loops = 64;
-  if (!loop || state_.is_in_loop || state_.followed_loops == most_followed_loops || state_.looped > most_looped)
-    return false;
+  // Each loop copies the state, whose size is at most proportional to the work so far.
+  constexpr std::size_t most_copied = 16 * most_expanded_bytes;
+  if (!loop || state_.is_in_loop || state_.looped > most_looped || state_.copied_for_loops > most_copied) return false;
+  state_.copied_for_loops += state_.work();
   const ShellState before = state_;
   const Progress progress = own_;
   const std::size_t looped = state_.looped, start = state_.work(), body = words_.at();
@@ -188,7 +190,6 @@ bool ShellReader::follow_loop(const std::optional<FollowedLoop>& loop, std::span
   }
   state_.is_in_loop = false;
   state_.looped = work;
-  state_.followed_loops = before.followed_loops + 1;
   return is_followed;
 }
 
@@ -196,6 +197,15 @@ bool ShellReader::follow_loop(const std::optional<FollowedLoop>& loop, std::span
 bool ShellReader::follow_for(std::string_view header, const std::string& name, const std::vector<PlacedText>& values,
                              std::span<const std::string_view> ends) {
   return follow_loop(header.empty() ? listed_loop(name, values) : counted_loop(header), ends);
+}
+
+/// Warns if the value that --set gives for a loop's variable is none of the loop's words, which are all known.
+void ShellReader::check_loop_value(const std::string& name, const std::string& given,
+                                   const std::vector<PlacedText>& values) {
+  if (!std::ranges::all_of(values, is_loop_word)) return;
+  if (std::ranges::any_of(values, [&](const PlacedText& each) { return each.text == given; })) return;
+  skip(fmt::format("the loop has no value {} for the variable {}, which --set sets", quote(given), name),
+       values.front().origin());
 }
 
 /// Makes the variable of a counted loop unknown, if the loop is not followed.

@@ -8,6 +8,7 @@
 
 #include "cli/options/configurations/shell_tests.hpp"
 #include "core/error.hpp"
+#include "core/find.hpp"
 
 namespace ddl {
 namespace {
@@ -60,7 +61,8 @@ void ShellReader::skip(std::string what, ByteOrigin origin) {
   constexpr std::size_t most_skipped = 100;
   if (state_.script.skipped.size() >= most_skipped) return;
   const Place place = state_.script.sources[origin.file]->place(origin.offset);
-  state_.script.skipped.push_back(fmt::format("{}:{}: {}", place.file, place.line, what));
+  std::string line = fmt::format("{}:{}: {}", place.file, place.line, what);
+  if (!contains(state_.script.skipped, line)) state_.script.skipped.push_back(std::move(line));
 }
 
 bool ShellReader::is_unset(const PlacedText& word) const {
@@ -321,6 +323,7 @@ void ShellReader::read_for(ScriptRun run) {
   const auto given = std::ranges::find_if(inputs_.values, [&](const auto& each) { return each.first == name; });
   if (given != inputs_.values.end() && !values.empty()) {
     const ByteOrigin origin = values.front().origin();
+    if (run != ScriptRun::no) check_loop_value(name, given->second, values);
     values = {{.text = given->second, .origins = std::vector<ByteOrigin>(given->second.size(), origin), .start = origin}};
   }
   if (run == ScriptRun::yes && follow_for(header, name, values, done)) return;

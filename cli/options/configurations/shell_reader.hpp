@@ -51,6 +51,7 @@ class ShellReader {
   bool follow_for(std::string_view header, const std::string& name, const std::vector<PlacedText>& values,
                   std::span<const std::string_view> ends);
   void forget_counter(std::string_view header);
+  void check_loop_value(const std::string& name, const std::string& given, const std::vector<PlacedText>& values);
   void read_while(ScriptRun run);
   void read_case(ScriptRun run);
   Status read_brackets(ScriptRun run);

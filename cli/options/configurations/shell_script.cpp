@@ -62,7 +62,7 @@ ScriptValues script_values_in(const std::vector<std::string>& words) {
     const bool is_position = !name.empty() && name.size() <= 3 && std::ranges::all_of(name, is_shell_digit);
     if (equals == std::string::npos || (!is_shell_name(name) && !is_position))
       throw Error(fmt::format("--set: {} is not NAME=VALUE", quote(word)),
-                  "for example --set NODES=4, --set 1=4 for $1, or --set sizes.sh for the variables of a script");
+                  "use for example --set NODES=4, --set 1=4 for $1, or --set sizes.sh for the variables of a script");
     values.emplace_back(std::move(name), word.substr(equals + 1));
   }
   return values;

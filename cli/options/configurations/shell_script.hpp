@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/options/configurations/script_values.hpp"
@@ -28,6 +29,9 @@ struct ScriptCommand {
   bool is_conditional = false;  ///< whether the command is in a loop, or in a branch with an unknown condition
   bool starts_shell = false;    ///< a launcher that starts a shell; the next entries are the shell's commands
 };
+
+/// How an entry of ShellScript::skipped begins, after its position, if the script runs a file that is not at hand.
+inline constexpr std::string_view launches_script = "the file launches ";
 
 /// A line that requests resources from a batch system, such as `#SBATCH --nodes=2`. The batch
 /// system is `slurm`, `pbs`, `sge`, `lsf` or `pjm`.

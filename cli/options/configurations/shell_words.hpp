@@ -21,13 +21,13 @@ struct ShellState {
   std::map<std::string, PlacedText> functions{};     ///< the body of each function by its name: the text between the braces
   std::vector<std::vector<PlacedText>> positions{};  ///< `$1`, `$2`, … of the script, then of each active call
   std::size_t expanded = 0, commands = 0;
-  std::size_t inner_bytes = 0;             ///< bytes in texts that the script runs; a function counts once per call
-  std::size_t looped = 0;                  ///< work of the loops that were followed, see `work`
-  int followed_loops = 0;                  ///< number of loops that were followed
-  bool is_in_loop = false;                 ///< whether such a loop is followed now
-  int depth = 0;                           ///< nesting depth of texts that the script runs
-  int outputs = 0;                         ///< nesting depth of `$(…)`
-  std::vector<std::uint8_t> files{0};      ///< indices of the files that are being read, each included by the previous one
+  std::size_t inner_bytes = 0;         ///< bytes in texts that the script runs; a function counts once per call
+  std::size_t looped = 0;              ///< work of the loops that were followed, see `work`
+  std::size_t copied_for_loops = 0;    ///< sum of `work` at the beginnings of these loops, each of which copies the state
+  bool is_in_loop = false;             ///< whether such a loop is followed now
+  int depth = 0;                       ///< nesting depth of texts that the script runs
+  int outputs = 0;                     ///< nesting depth of `$(…)`
+  std::vector<std::uint8_t> files{0};  ///< indices of the files that are being read, each included by the previous one
   std::vector<std::uint8_t> processes{0};  ///< as `files`, without files that are only included: their names are `$0`
 
   /// The work so far, in bytes.

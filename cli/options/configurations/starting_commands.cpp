@@ -55,13 +55,14 @@ bool takes_word(std::string_view command, std::string_view option) {
 /// pytorch/pytorch, torch/distributed/run.py]
 bool is_switch(std::string_view launcher, std::string_view option) {
   constexpr std::string_view of_tasks =
-      "--bcast --bell --compress --container-entrypoint --container-mount-home --container-readonly --container-remap-root "
-      "--container-writable --contiguous --debugger-test --disable-status --exact --exclusive --external --get-user-env "
-      "--help --hold --ignore-pbs --immediate --interactive --kill-on-bad-exit --label --multi-prog --nice --no-allocate "
-      "--no-bell --no-container-entrypoint --no-container-mount-home --no-container-remap-root --no-kill --no-requeue "
-      "--no-shell --overcommit --overlap --oversubscribe --parsable --preserve-env --propagate --pty --quiet --reboot "
-      "--requeue --resv-ports --send-libs --spread-job --test-only --unbuffered --usage --use-min-nodes --verbose --version "
-      "--x11 -E -H -I -K -O -Q -V -X -Z -h -k -l -s -u -v";
+      "--bcast --bell --compress --consolidate-segments --container-entrypoint --container-mount-home --container-readonly "
+      "--container-remap-root --container-writable --contiguous --debugger-test --disable-status --exact --exclusive "
+      "--external --get-user-env --help --hold --ignore-pbs --immediate --interactive --kill-on-bad-exit --label "
+      "--multi-prog --nice --no-allocate --no-bell --no-container-entrypoint --no-container-mount-home "
+      "--no-container-remap-root --no-kill --no-requeue --no-shell --oom-kill-step --overcommit --overlap --oversubscribe "
+      "--parsable --preserve-env --propagate --pty --quiet --reboot --requeue --resv-ports --send-libs --spread-job "
+      "--spread-segments --stepmgr --test-only --unbuffered --usage --use-min-nodes --verbose --version --x11 -E -H -I -K "
+      "-O -Q -V -X -Z -h -k -l -s -u -v";
   constexpr std::string_view of_ranks =
       "allow-run-as-root display-allocation display-map do-not-launch enable-recovery nooversubscribe oversubscribe q quiet "
       "report-bindings tag-output timestamp-output use-hwthread-cpus v verbose";
@@ -69,6 +70,24 @@ bool is_switch(std::string_view launcher, std::string_view option) {
   if (last_step(launcher).starts_with("mpi")) return is_word_of(of_ranks, trimmed(option, "-"));
   const bool is_joined = !option.starts_with("--") && option.size() > 2;
   return is_joined || contains(split(of_tasks, " "), option) || is_word_of("--standalone --no-python --no_python", option);
+}
+
+/// Whether the value of a launcher's option is a name or a text of the user, which may also be the name of a program.
+bool takes_name(std::string_view option) {
+  constexpr std::string_view named =
+      "--account --comment --constraint --container-image --container-name --job-name --partition --qos --reservation -A -C "
+      "-J "
+      "-p -q";
+  return is_word_of(named, option);
+}
+
+/// Whether a word is a launcher or an interpreter, which is hardly the value of an unknown option.
+bool is_starter(std::string_view word) {
+  constexpr std::array<std::string_view, 14> starters{"torchrun", "deepspeed", "accelerate", "composer", "msrun",
+                                                      "mpirun",   "mpiexec",   "python",     "python3",  "ipython",
+                                                      "bash",     "sh",        "uv",         "numactl"};
+  const std::string_view name = last_step(word);
+  return contains(starters, name) || name.starts_with("python3.");
 }
 
 }  // namespace
@@ -89,7 +108,8 @@ std::size_t end_of_options(const std::vector<PlacedText>& words, std::size_t lau
     const std::string& option = words[at].text;
     if (option == "--") return at + 1;
     const bool is_alone = at + 1 == words.size() || words[at + 1].text.starts_with('-');
-    if (!is_alone && !is_switch(words[launcher].text, option)) ++at;
+    const bool is_value = !is_alone && (takes_name(option) || !is_starter(words[at + 1].text));
+    if (is_value && !is_switch(words[launcher].text, option)) ++at;
     if (option == "-mca" || option == "--mca") ++at;  // has a name and a value
     ++at;
   }

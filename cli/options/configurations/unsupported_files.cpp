@@ -184,7 +184,7 @@ bool names_training(std::string_view path) {
 /// Returns the script among the skipped parts of another script that is the most likely to train, as a hint; empty if there
 /// is none. Scripts that fetch or prepare something are ignored.
 std::string launched_script(const std::vector<std::string>& skipped) {
-  constexpr std::string_view launches = ": it launches ";
+  const std::string launches = fmt::format(": {}", launches_script);
   std::string first;
   for (const std::string& each : skipped) {
     const std::size_t words = each.find(launches);
@@ -212,7 +212,7 @@ std::string hint_of_script(const std::string& text, const std::string& path) {
   const std::string launched = launched_script(script.skipped);
   if (!launched.empty() && training == programs.rend()) return launched;
   if (programs.empty() && script_of_job(text, path))
-    return "the script starts no known program: pass the script or the configuration of the training";
+    return "the commands of the job start no known program: pass the script or the configuration of the training";
   if (programs.empty() && script.values.size() > script.commands.size())
     return fmt::format(
         "the script sets variables, and starts no training: pass the configuration or the script that uses them: "
@@ -220,7 +220,7 @@ std::string hint_of_script(const std::string& text, const std::string& path) {
         visible(path));
   if (programs.empty()) return {};
   return fmt::format(
-      "the script starts {}, whose arguments are unknown: set model and plan by options: recommend MODEL --gpus N",
+      "the file starts {}, whose arguments are unknown: set model and plan by options: recommend MODEL --gpus N",
       quote(training == programs.rend() ? programs.back().text : training->text));
 }
 

@@ -40,7 +40,7 @@ void set_lfm2_parts(HuggingFaceConfig& config, FamilyModel& model, const std::st
   model.set("head", config.head_of(classes));
   model.set_flag("tied", config.tied(config.boolean("tie_embedding", true)));
   model.set("labels", config.labels());
-  config.require("conv_bias", false, "the convolutions have no biases");
+  config.require("conv_bias", false, "the convolutions of the bundled models have no biases");
   // Keys of LFM2's authors, which the library does not read.
   for (const std::string_view key :
        {"block_dim", "conv_dim", "conv_dim_out", "block_mlp_init_scale", "block_out_init_scale", "block_use_swiglu",

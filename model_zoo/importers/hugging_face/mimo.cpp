@@ -72,9 +72,10 @@ FamilyModel read_mimo_v2_flash(HuggingFaceConfig& config) {
   model.set_head(config, "MiMoV2Flash", false);
   config.require_number("swa_head_dim", static_cast<double>(head_size), "all heads have one size");
   config.require_number("swa_v_head_dim", static_cast<double>(value_size), "all heads have one size");
-  config.require("attention_bias", false, "the attention has no biases");
+  config.require("attention_bias", false, "the attention of the bundled models has no biases");
   config.require("add_full_attention_sink_bias", false, "only layers with a window have trained numbers in the softmax");
-  if (!config.is_null("n_shared_experts")) config.require_number("n_shared_experts", 0, "there are no shared experts");
+  if (!config.is_null("n_shared_experts"))
+    config.require_number("n_shared_experts", 0, "the bundled models have no shared experts");
   for (const std::string_view key : {"n_shared_experts", "attention_chunk_size", "attention_value_scale", "scoring_func",
                                      "topk_method", "swa_rope_theta", "sliding_window_size", "layernorm_epsilon"})
     config.accept(key);

@@ -67,7 +67,7 @@ FamilyModel read_step3p5(HuggingFaceConfig& config) {
   if (config.inner_integer("attention_other_setting", "num_attention_groups", groups) != groups ||
       config.inner_integer("attention_other_setting", "head_dim", head_size) != head_size)
     config.fail("attention_other_setting", "all layers have the same heads of keys, and one size of heads");
-  config.require("use_qk_norm", true, "queries and keys are normalized");
+  config.require("use_qk_norm", true, "queries and keys of the bundled models are normalized");
   // Constants of positions, limits of activations, and the scale and number format of the router.
   for (const std::string_view key :
        {"rope_theta", "rope_scaling", "partial_rotary_factors", "yarn_only_types", "use_rope_layers", "swiglu_limits",

@@ -135,7 +135,7 @@ TEST_CASE("facts of the file override options for all files") {
   const Reading reading = load("nccl-2.18-all_reduce-2n2g.txt", otherwise({.ranks = 64, .nodes = 1}));
   CHECK(reading.series.at(0).ranks == 2);
   CHECK(reading.series.at(0).nodes == 2);
-  CHECK(warns(reading, "the file has 2 ranks, used instead of 64 ranks"));
+  CHECK(warns(reading, "the file has 2 ranks, which is used instead of 64 ranks"));
 }
 
 TEST_CASE("two benchmark runs in one file are two series, each with its own ranks") {

@@ -100,8 +100,8 @@ TEST_CASE("series without ranks or nodes are left out with a warning") {
   CHECK(curves[0].ranks == 2);
   CHECK(curves[0].nodes == 2);
   REQUIRE(warnings.size() == 2);
-  CHECK(warnings[0].find("give nodes= or level=") != std::string::npos);
-  CHECK(warnings[1].find("give ranks=") != std::string::npos);
+  CHECK(warnings[0].find("add nodes= or level=") != std::string::npos);
+  CHECK(warnings[1].find("add ranks=") != std::string::npos);
 }
 
 }  // namespace measured_curves_tests

@@ -171,7 +171,7 @@ TEST_CASE("filters accept models and strategies under all their names") {
 
 TEST_CASE("fails with an invalid filter") {
   CHECK(error_of([] { (void)parse_where("quality"); }) ==
-        "'quality' is not of the form column=value,value\nhint: for example quality=A,B");
+        "'quality' is not of the form column=value,value\nhint: use for example quality=A,B");
   CHECK(error_of([] { (void)parse_where("qualty=A"); }) == "unknown column 'qualty'\nhint: did you mean 'quality'?");
   CHECK(first_line(error_of([] { (void)parse_where("=A"); })) == "unknown column ''");
   CHECK(error_of([] { (void)parse_where("gpus=many"); }) == "column 'gpus' has numbers, but 'many' is not a number");

@@ -183,6 +183,7 @@ TEST_CASE("errors in a software file state their position") {
   CHECK(error_with("rank_waiting: {value: -1, source: log}\n").find("s.yaml:7:") == 0);
   CHECK(error_with("gradient_route: {value: host, source: log}\n").find("unknown key 'gradient_route'") !=
         std::string::npos);
+  CHECK(error_with("framework: pytroch\n").find("s.yaml:7:12: unknown framework 'pytroch'") == 0);
   CHECK(error_of([] { (void)load_software("pytroch"); }).find("unknown software 'pytroch'") == 0);
 }
 

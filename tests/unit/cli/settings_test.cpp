@@ -183,10 +183,10 @@ TEST_CASE("errors in settings are named") {
   CHECK(error("overlap=maybe").find("neither yes nor no") != std::string::npos);
   CHECK(error("straggler").find("is not a setting") != std::string::npos);
   CHECK(error("launch_overhead=2 h").find("launch_overhead: '2 h' is ") == 0);
-  CHECK(error("launch_overhead=fast") == "launch_overhead: 'fast' is not a time\nhint: for example '20 us'");
-  CHECK(error("mtbf=0s") == "mtbf: '0s' must be greater than zero\nhint: for example '10 min' or '5 years'");
+  CHECK(error("launch_overhead=fast") == "launch_overhead: 'fast' is not a time\nhint: use for example '20 us'");
+  CHECK(error("mtbf=0s") == "mtbf: '0s' must be greater than zero\nhint: use for example '10 min' or '5 years'");
   CHECK(error("mtbf=3y").find("mtbf: '3y' has the unknown unit 'y'\nhint: known: ") == 0);
-  CHECK(error("gradient_bucket=-1 MiB") == "gradient_bucket: '-1 MiB' is negative\nhint: for example '25 MiB'");
+  CHECK(error("gradient_bucket=-1 MiB") == "gradient_bucket: '-1 MiB' is negative\nhint: use for example '25 MiB'");
   CHECK(error(" ") == "' ' is not a setting\nhint: write key=value, separated by spaces");
 }
 

@@ -72,6 +72,11 @@ TEST_CASE("the value of an option of srun is not the program that it starts") {
   const std::string launched =
       "srun --container-readonly --container-image torchrun torchrun --nnodes 4 train.py --bf16 yes\n";
   CHECK(argument_in(launched, "torchrun:--nnodes") == "4");
+  // The value of an unknown option is not a launcher.
+  for (const std::string option : {"--stepmgr", "--oom-kill-step", "--spread-segments", "--some-newer-switch"}) {
+    INFO(option);
+    CHECK(argument_in("srun " + option + " torchrun --nnodes 4 train.py --bf16 yes\n", "torchrun:--nnodes") == "4");
+  }
   CHECK(argument_in(launched, "--bf16") == "yes");
 }
 

@@ -94,25 +94,26 @@ TEST_CASE("zero is a quantity") {
 }
 
 TEST_CASE("a bare number has no unit") {
-  CHECK(problem_of<Bandwidth>("900") == "'900' has no unit\nhint: for example '900 GB/s'");
-  CHECK(problem_of<Bytes>("80") == "'80' has no unit\nhint: for example '80 GiB'");
-  CHECK(problem_of<Seconds>("1.5e3") == "'1.5e3' has no unit\nhint: for example '1.5e3 us'");
-  CHECK(problem_of<FlopRate>("15.7 ") == "'15.7' has no unit\nhint: for example '15.7 TFLOP/s'");
+  CHECK(problem_of<Bandwidth>("900") == "'900' has no unit\nhint: use for example '900 GB/s'");
+  CHECK(problem_of<Bytes>("80") == "'80' has no unit\nhint: use for example '80 GiB'");
+  CHECK(problem_of<Seconds>("1.5e3") == "'1.5e3' has no unit\nhint: use for example '1.5e3 us'");
+  CHECK(problem_of<FlopRate>("15.7 ") == "'15.7' has no unit\nhint: use for example '15.7 TFLOP/s'");
 }
 
 TEST_CASE("a text that does not start with a number is not a quantity") {
-  CHECK(problem_of<Bandwidth>("fast") == "'fast' is not a bandwidth\nhint: for example '900 GB/s'");
-  CHECK(problem_of<Bytes>("") == "'' is not a size\nhint: for example '900 GiB'");
-  CHECK(problem_of<Seconds>("+5 us") == "'+5 us' is not a time\nhint: for example '900 us'");
-  CHECK(problem_of<FlopRate>("1,000 GFLOP/s") == "'1,000 GFLOP/s' is not a compute rate\nhint: for example '900 TFLOP/s'");
+  CHECK(problem_of<Bandwidth>("fast") == "'fast' is not a bandwidth\nhint: use for example '900 GB/s'");
+  CHECK(problem_of<Bytes>("") == "'' is not a size\nhint: use for example '900 GiB'");
+  CHECK(problem_of<Seconds>("+5 us") == "'+5 us' is not a time\nhint: use for example '900 us'");
+  CHECK(problem_of<FlopRate>("1,000 GFLOP/s") ==
+        "'1,000 GFLOP/s' is not a compute rate\nhint: use for example '900 TFLOP/s'");
   CHECK(problem_of<Bytes>("1.2.3 GB").starts_with("'1.2.3 GB' is not a size"));
   CHECK(problem_of<Bytes>("1 000 GB").starts_with("'1 000 GB' is not a size"));
 }
 
 TEST_CASE("negative quantities are refused") {
-  CHECK(problem_of<Seconds>("-5 us") == "'-5 us' is negative\nhint: for example '900 us'");
-  CHECK(problem_of<Seconds>("-5") == "'-5' is negative\nhint: for example '900 us'");
-  CHECK(problem_of<Seconds>("-0 us") == "'-0 us' is negative\nhint: for example '900 us'");
+  CHECK(problem_of<Seconds>("-5 us") == "'-5 us' is negative\nhint: use for example '900 us'");
+  CHECK(problem_of<Seconds>("-5") == "'-5' is negative\nhint: use for example '900 us'");
+  CHECK(problem_of<Seconds>("-0 us") == "'-0 us' is negative\nhint: use for example '900 us'");
 }
 
 TEST_CASE("nan and infinity are refused") {
@@ -122,13 +123,13 @@ TEST_CASE("nan and infinity are refused") {
 }
 
 TEST_CASE("numbers beyond the range of a double are refused at both ends") {
-  CHECK(problem_of<Seconds>("1e999 s") == "'1e999 s' is too large\nhint: for example '900 us'");
+  CHECK(problem_of<Seconds>("1e999 s") == "'1e999 s' is too large\nhint: use for example '900 us'");
   CHECK(problem_of<Seconds>("1e99999999999999999999 s") ==
-        "'1e99999999999999999999 s' is too large\nhint: for example '900 us'");
-  CHECK(problem_of<Bytes>("1e300 PB") == "'1e300 PB' is too large\nhint: for example '900 GiB'");
-  CHECK(problem_of<Bytes>("1e300 PiB") == "'1e300 PiB' is too large\nhint: for example '900 GiB'");
-  CHECK(problem_of<Seconds>("1e308 d") == "'1e308 d' is too large\nhint: for example '900 us'");
-  CHECK(problem_of<Seconds>(std::string(400, '9') + " ns").ends_with("is too large\nhint: for example '900 us'"));
+        "'1e99999999999999999999 s' is too large\nhint: use for example '900 us'");
+  CHECK(problem_of<Bytes>("1e300 PB") == "'1e300 PB' is too large\nhint: use for example '900 GiB'");
+  CHECK(problem_of<Bytes>("1e300 PiB") == "'1e300 PiB' is too large\nhint: use for example '900 GiB'");
+  CHECK(problem_of<Seconds>("1e308 d") == "'1e308 d' is too large\nhint: use for example '900 us'");
+  CHECK(problem_of<Seconds>(std::string(400, '9') + " ns").ends_with("is too large\nhint: use for example '900 us'"));
   CHECK(problem_of<Seconds>("1e-999 s") == "'1e-999 s' is too small to distinguish from zero");
   CHECK(problem_of<Seconds>("1e-99999999999999999999 s") ==
         "'1e-99999999999999999999 s' is too small to distinguish from zero");
@@ -160,10 +161,11 @@ TEST_CASE("for an unknown unit, the hint lists the units") {
 }
 
 TEST_CASE("a unit of another dimension is called by its name") {
-  CHECK(problem_of<Seconds>("5 GB") == "'5 GB' is a size, not a time\nhint: for example '900 us'");
-  CHECK(problem_of<Bytes>("5 GB/s") == "'5 GB/s' is a bandwidth, not a size\nhint: for example '900 GiB'");
-  CHECK(problem_of<Bandwidth>("5 TFLOPS") == "'5 TFLOPS' is a compute rate, not a bandwidth\nhint: for example '900 GB/s'");
-  CHECK(problem_of<FlopRate>("5 s") == "'5 s' is a time, not a compute rate\nhint: for example '900 TFLOP/s'");
+  CHECK(problem_of<Seconds>("5 GB") == "'5 GB' is a size, not a time\nhint: use for example '900 us'");
+  CHECK(problem_of<Bytes>("5 GB/s") == "'5 GB/s' is a bandwidth, not a size\nhint: use for example '900 GiB'");
+  CHECK(problem_of<Bandwidth>("5 TFLOPS") ==
+        "'5 TFLOPS' is a compute rate, not a bandwidth\nhint: use for example '900 GB/s'");
+  CHECK(problem_of<FlopRate>("5 s") == "'5 s' is a time, not a compute rate\nhint: use for example '900 TFLOP/s'");
 }
 
 TEST_CASE("nothing may follow the unit") {

@@ -316,7 +316,7 @@ TEST_CASE("a number out of its range is refused with the limit") {
 
 TEST_CASE("an invalid quantity is refused with its position and the hint of its unit") {
   CHECK(error_at_x("x: 900", [](const YamlNode& x) { (void)x.bandwidth(); }) ==
-        "f.yaml:1:4: '900' has no unit\n  x: 900\n     ^\nhint: for example '900 GB/s'");
+        "f.yaml:1:4: '900' has no unit\n  x: 900\n     ^\nhint: use for example '900 GB/s'");
   CHECK(error_at_x("x: 5 MS", [](const YamlNode& x) { (void)x.seconds(); }).ends_with("hint: did you mean 'ms'?"));
 }
 

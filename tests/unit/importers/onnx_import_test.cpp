@@ -372,7 +372,7 @@ TEST_CASE("an embedding is found for any view of the tokens") {
   CHECK(shorter.input.extent[0] == 5);
   CHECK(error_in("g (int64[N,6] x, float[9,8] t, float[8,5] w) => (float[N,6,5] y) { i = Mul(x, x) e = Gather(t, i) y = "
                  "MatMul(e, w) }")
-            .starts_with("net.onnx: node 'e' (Gather of 't', 'i'): it looks up values that are computed from"));
+            .starts_with("net.onnx: node 'e' (Gather of 't', 'i'): the looked-up values are computed from"));
 }
 
 TEST_CASE("the factors of a resize may be computed") {

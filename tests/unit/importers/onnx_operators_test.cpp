@@ -188,7 +188,7 @@ TEST_CASE("a branch is followed if sizes decide its condition, and refused if da
       "i) k = Constant<value_int = 4>() c = Equal(n, k) y = If<";
   CHECK(operations_of(import_text(net + branches + ">(c) }")) == "relu fc loss");
   CHECK(error_in("g (float[N,4] x, bool c, float[4,4] v) => (float[N,4] y) { a = Relu(x) y = If<" + branches + ">(c) }")
-            .find("its condition depends on the content of tensors") != std::string::npos);
+            .find("the condition depends on the content of tensors") != std::string::npos);
 }
 
 TEST_CASE("a tensor of sizes that is far too long makes no tensor of as many dimensions") {

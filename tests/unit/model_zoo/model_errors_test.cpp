@@ -92,11 +92,11 @@ TEST_CASE("an item is one known operation with its own attributes") {
   CHECK(error_in_layers("  - convolution: {filters: 6, kernel: 3}\n    activation: relu\n") ==
         "m.yaml:6:5: a layer has a single operation: 'convolution' or 'activation' | start each layer with its own '-'");
   CHECK(error_in_layers("  - name: a\n") ==
-        "m.yaml:5:5: this layer has no operation | for example '- convolution: {filters: 64, kernel: 3}'");
+        "m.yaml:5:5: this layer has no operation | use for example '- convolution: {filters: 64, kernel: 3}'");
   CHECK(error_in_layers("  - [flatten]\n") ==
-        "m.yaml:5:5: expected a layer, found list | for example '- convolution: {filters: 64, kernel: 3}'");
+        "m.yaml:5:5: expected a layer, found list | use for example '- convolution: {filters: 64, kernel: 3}'");
   CHECK(error_in_layers("  - \n") ==
-        "m.yaml:5:3: expected a layer, found nothing | for example '- convolution: {filters: 64, kernel: 3}'");
+        "m.yaml:5:3: expected a layer, found nothing | use for example '- convolution: {filters: 64, kernel: 3}'");
   CHECK(error_in_layers("  - flatten: 3\n") == "m.yaml:5:14: flatten has no attributes");
   CHECK(
       error_in_layers("  - convolution: 3\n") ==
@@ -287,10 +287,11 @@ TEST_CASE("the keys of a model of a family are checked") {
         "m.yaml:4:9: 'layers' come from the family 'resnet' | a model of a family gives its 'parameters:' and 'input:'");
   CHECK(error_in(head + "parameters: {unit: basic, stage1: 1, stage2: 1, stage3: 1}\n") ==
         "m.yaml:3:9: the family 'resnet' needs the parameter 'stage4' | add 'parameters: {stage4: ...}'");
-  CHECK(error_in(head + "parameters: {stage5: 1}\n") ==
-        "m.yaml:4:14: the family 'resnet' has no parameter 'stage5' | did you mean 'stage1'? known parameters: unit, stage1, "
-        "stage2, stage3, stage4, groups, base_width, stem, stem1, stem2, stem3, stem_pool, shortcut, shortcut_kernel, "
-        "halved, gate, least_squeezed, squeezed, first_divisor, classes");
+  CHECK(
+      error_in(head + "parameters: {stage5: 1}\n") ==
+      "m.yaml:4:14: the family 'resnet' has no parameter 'stage5' | did you mean 'stage1'? known parameters: unit, stage1, "
+      "stage2, stage3, stage4, groups, base_width, stem, stem1, stem2, stem3, stem_pool, shortcut, shortcut_kernel, "
+      "halved, gate, least_squeezed, squeezed, first_divisor, classes");
   CHECK(error_in(head + "parameters: {stage1: }\n") == "m.yaml:4:14: the parameter 'stage1' has no value");
   CHECK(error_in("format: 1\nfamily: mine\nlayers: [flatten]\n") ==
         "m.yaml:2:9: this file is a family, not a model | a model of a family has 'model: name', 'family: ...' and "

@@ -32,7 +32,7 @@ std::string value_of(const Environment& environment, const char* name) {
 MeetingPlace read_endpoint(const std::string& text) {
   const auto wrong = [&] {
     return Error(fmt::format("--rendezvous {} is not a host with a port", quote(text)),
-                 "for example --rendezvous node1:29500 or [fd00::1]:29500; or --rendezvous mpi");
+                 "use for example --rendezvous node1:29500 or [fd00::1]:29500; or --rendezvous mpi");
   };
   const std::size_t colon = text.rfind(':');
   if (colon == std::string::npos) throw wrong();
