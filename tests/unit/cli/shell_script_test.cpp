@@ -249,7 +249,7 @@ TEST_CASE("a loop over known words is followed turn by turn") {
                      "N=2; for s in 1 $N; do K=$((s * 2)); done; args $K\n", "for s in 1; do args $s; done; args $s\n",
                      // A loop over one word is read once, and a loop in it is followed.
                      "for h in a; do for ((i=0;i<4;i++)); do G=$((i+1)); done; done; args $G\n",
-                     "for h in a; do for s in 1 2; do X=\"$X $s\"; done; done; args $X $h\n"},
+                     "X=; for h in a; do for s in 1 2; do X=\"$X $s\"; done; done; args $X $h\n"},
                     "mkdir() { :; }\n");
 }
 
