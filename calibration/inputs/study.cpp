@@ -14,6 +14,7 @@
 #include "calibration/inputs/machine_reader.hpp"
 #include "calibration/inputs/measured_models.hpp"
 #include "calibration/inputs/own_coefficients.hpp"
+#include "calibration/inputs/study_checks.hpp"
 #include "calibration/network/fits/fitted_links.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
@@ -359,47 +360,6 @@ std::string sparse_text(const Assumptions& assumptions) {
       assumptions.sparse_density * 100);
 }
 
-/// Throws an error if the device cannot have this power limit.
-void require_power_limit(const Assumptions& assumptions, const Machine& machine) {
-  if (!assumptions.power_limit) return;
-  const double limit = *assumptions.power_limit, own = machine.device.power;
-  if (!(own > 0)) {
-    throw Error(
-        fmt::format("--power-limit needs the power limit of a device, but the datasheet of {} has none", machine.name),
-        "add the key 'power' to the device of a machine file");
-  }
-  if (limit > own || limit < least_power_limit * own) {
-    throw Error(fmt::format("--power-limit {:g} is not from {:g} to {:g} W, the power limit of {}", limit,
-                            least_power_limit * own, own, machine.device.name),
-                fmt::format("use for example --power-limit {:.0f}", 0.75 * own));
-  }
-}
-
-/// Throws an error if a setting requires another setting that is missing.
-void require_matching(const Assumptions& assumptions, Optimizer optimizer) {
-  if (assumptions.precondition_every > 0 && !is_preconditioned(optimizer) && !projects_by_singular_vectors(optimizer)) {
-    throw Error(fmt::format("--precondition-every needs kfac, shampoo, soap or galore, and the optimizer is {}",
-                            to_string(optimizer)),
-                "add --optimizer soap, or leave --precondition-every out");
-  }
-  const double steps = assumptions.local_steps, parts = assumptions.local_fragments, overlap = assumptions.local_overlap;
-  if (parts == 1 && overlap == 0) return;
-  if (steps <= 1 || assumptions.synchronization != Synchronization::sync) {
-    throw Error(
-        fmt::format("{} needs --local-steps and synchronized ranks", parts > 1 ? "--local-fragments" : "--local-overlap"),
-        "add --local-steps 100, or leave the option out");
-  }
-  if (parts > steps) {
-    throw Error(fmt::format("--local-fragments {:.0f} is more than --local-steps {:.0f}", parts, steps),
-                "a step sends at most one part");
-  }
-  if (overlap * parts > steps) {
-    throw Error(
-        fmt::format("--local-overlap {:.4g} is longer than the {:.4g} steps between two parts", overlap, steps / parts),
-        "a part has to arrive before the next one is sent");
-  }
-}
-
 /// Returns the scale of the same model, measured in another precision: what the software adds to the roofline in one
 /// precision is the best estimate of what it adds in another one. Empty if the model was not measured.
 std::optional<double> scale_of_other_precision(const ModelFacts& facts, const Machine& machine,
@@ -443,7 +403,7 @@ Study::Study(StudySpec spec, StudyInputs inputs)
   const bool of_this_software = !is_of_another(coefficients_.software, software_);
   use_software();
   if (assumptions_.allreduce == AllreduceAlgorithm::sparse) warnings_.push_back(sparse_text(assumptions_));
-  require_matching(assumptions_, optimizer_);
+  require_matching(assumptions_, model_, optimizer_);
   require_power_limit(assumptions_, machine_);
   if (assumptions_.congestion_quantile && coefficients_.congestion.empty() && !coefficients_.exchanges.has_spread()) {
     throw Error(fmt::format("--congestion needs repeated network measurements of {}", machine_.name),

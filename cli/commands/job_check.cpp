@@ -73,7 +73,9 @@ const ConfigEntry* unmodeled_saver(const Configuration& configuration) {
 
 /// Returns the first argument that is not modeled and raises memory; null if there is none. With such an argument, a job may
 /// not fit although the prediction does. `model`: the predicted model.
-const ConfigEntry* unmodeled_raiser(const Configuration& configuration, const Model& model) {
+const ConfigEntry* unmodeled_raiser(const Configuration& configuration, const Model& model, Optimizer optimizer) {
+  // Matrices that are not projected have Adam's whole state.
+  if (const ConfigEntry* const modules = partly_projected(configuration, optimizer)) return modules;
   const ConfigEntry* const module = unknown_trained_module(configuration, model);
   return module != nullptr ? module : first_of(raisers, configuration);
 }
@@ -202,7 +204,8 @@ void judge_plan(JobCheck& check, const Estimator& estimator, const Plan& plan, M
 
 /// Throws Error if the verdict on a configuration depends on an argument whose effect is unknown.
 void refuse_unknown_memory(const Configuration& read, const MemoryCheck& checked, const Model& model, Bytes available) {
-  const ConfigEntry* const raiser = checked.verdict == Verdict::fits ? unmodeled_raiser(read, model) : nullptr;
+  const bool fits = checked.verdict == Verdict::fits;
+  const ConfigEntry* const raiser = fits ? unmodeled_raiser(read, model, checked.estimate.plan.optimizer) : nullptr;
   if (raiser != nullptr) {
     throw raiser->error(fmt::format("'{}' raises memory, but is not modeled: without it, the job needs {} of {}",
                                     visible(raiser->key), humanize(checked.estimate.memory.total()), humanize(available)),

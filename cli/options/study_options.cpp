@@ -71,6 +71,10 @@ std::string adapted_model(const std::string& model, std::optional<std::int64_t> 
     if (kind.empty()) return model;
     if (model.find("@lora=") == std::string::npos)
       throw Error(fmt::format("--adapter {} needs the rank of the adapters", kind), "add --lora 16");
+    if (model.find("@adapter=") != std::string::npos) {
+      throw Error(fmt::format("--adapter {} contradicts {}", kind, quote(model)),
+                  "set the kind of the adapters once, in the name or with --adapter");
+    }
     return fmt::format("{}@adapter={}", model, kind);
   }
   if (model.find("@lora=") != std::string::npos) {

@@ -37,6 +37,7 @@ constexpr EnumNames<Limit::Kind> limit_codes{"batch",
                                              "allreduce",
                                              "compression",
                                              "synchronization",
+                                             "whole_gradients",
                                              "weight_versions",
                                              "no_host",
                                              "host_memory",
@@ -146,6 +147,11 @@ std::string limit_in_words(const Limit& limit, std::string_view model, std::stri
           limit.wanted);
     case Limit::Kind::synchronization:
       return "workers without a barrier are replicas of the model: data without ZeRO, with replicated tables";
+    case Limit::Kind::whole_gradients:
+      if (limit.item.empty()) return "galore and apollo project whole matrices: they need data parallelism without ZeRO";
+      if (limit.wanted > 1) return "an update in backward needs the whole batch: it excludes gradient accumulation";
+      if (limit.available > 1) return "an update in backward excludes pipeline stages";
+      return "layer-wise updates of galore and apollo run on one replica";
     case Limit::Kind::weight_versions:
       return "older versions of weights need 1F1B, and exclude virtual stages, ZeRO-3 and offloading";
     case Limit::Kind::no_host:

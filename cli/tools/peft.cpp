@@ -8,13 +8,15 @@ namespace peft_tables {
 // The file adapter_config.json next to adapters describes them and names their base model [huggingface/peft,
 // src/peft/config.py; src/peft/tuners/lora/config.py, loha/config.py and lokr/config.py]. It says nothing of the training.
 constexpr auto types = argument_words("LORA=lora", "LOHA>lora", "LOKR>lora");
+// Without DoRA, `peft_type` names the kind.
+constexpr auto weighted = argument_words("true=dora", "false=");
 constexpr auto kinds = argument_words("LOHA=loha", "LOKR=lokr", "*=");
 
 constexpr auto rows = std::to_array<ArgumentRow>({
     {"base_model_name_or_path", ConfigField::model},
     {"peft_type", ConfigField::adapter, "", types},
     only_read(weak({"peft_type", ConfigField::adapter_kind, "", kinds})),
-    only_read({"use_dora", ConfigField::adapter_kind, "", common::weighted_adapters}),
+    only_read({"use_dora", ConfigField::adapter_kind, "", weighted}),
     {"r", ConfigField::adapter_rank},
     only_read({"lora_dropout", ConfigField::adapter_dropout}),
     only_read({"target_modules", ConfigField::adapter_layers}),

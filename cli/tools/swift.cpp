@@ -63,6 +63,8 @@ constexpr auto usual = std::to_array<UsualValue>({{ConfigField::adapter, "lora"}
                                                   {ConfigField::loaded, "half"},
                                                   {ConfigField::micro_batch, "1"},
                                                   {ConfigField::optimizer, "adamw"},
+                                                  // [swift/arguments/tuner_args.py, galore_update_proj_gap]
+                                                  {ConfigField::projection_every, "50"},
                                                   {ConfigField::frozen_vision, "yes"},
                                                   {ConfigField::frozen_projector, "yes"},
                                                   {PlanChoice::recompute, "full"}});

@@ -202,8 +202,16 @@ void add_conversions_and_update(const Job& job, const ShardContext& context, con
     costs[LayerTime::backward] += time;
     costs[LayerTime::input_gradient] += time;
   }
-  if (tile_share(context, shard) < 1) {
-    // Backward of a tile first recomputes it.
+  if (const double share = tile_share(context, shard); share < 1) {
+    // Each tile launches all kernels, and reads all weights. Backward of a tile first recomputes it.
+    const double item = item_bytes(context.plan.precision);
+    const Seconds reads = Bytes(shard.weights * item / share) / job.machine.device.memory_bandwidth;
+    costs[LayerTime::forward] = max(costs[LayerTime::forward], reads);
+    costs[LayerTime::input_gradient] = max(costs[LayerTime::input_gradient], reads);
+    costs[LayerTime::backward] =
+        max(costs[LayerTime::backward], costs[LayerTime::input_gradient] + costs[LayerTime::weight_gradient]);
+    costs[LayerCount::forward_kernels] /= share;
+    costs[LayerCount::backward_kernels] /= share;
     costs[LayerTime::backward] += costs[LayerTime::forward];
     costs[LayerTime::input_gradient] += costs[LayerTime::forward];
     costs[LayerCount::backward_kernels] += costs[LayerCount::forward_kernels];

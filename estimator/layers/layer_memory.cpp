@@ -47,8 +47,9 @@ bool is_in_mlp(const ModelFacts& facts, int layer) {
 
 /// Reduces what a layer of an MLP needs to one tile of tokens. The tensors that enter and leave the MLP are whole. Forward
 /// keeps the input of the MLP alone, and backward recomputes tile by tile [deepspeedai/DeepSpeed,
-/// deepspeed/runtime/sequence_parallel/ulysses_sp.py, TiledMLP].
-void keep_tile(const ShardContext& context, double share, ShardMemory& own, LayerMemory& memory) {
+/// deepspeed/runtime/sequence_parallel/ulysses_sp.py, TiledMLP]. `fixed`: what the layer needs without any token, such as
+/// converted weights, which every tile needs.
+void keep_tile(const ShardContext& context, double share, const ShardMemory& fixed, ShardMemory& own, LayerMemory& memory) {
   const std::vector<int>& inputs = context.at().inputs;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (is_in_mlp(context.facts, inputs[i])) memory.inputs[i] = memory.inputs[i] * share;
@@ -57,8 +58,12 @@ void keep_tile(const ShardContext& context, double share, ShardMemory& own, Laye
   const bool is_inner = std::all_of(readers.begin(), readers.end(),
                                     [&](const TensorReader& reader) { return is_in_mlp(context.facts, reader.layer); });
   if (is_inner) memory.output = memory.output * share;
-  for (Bytes* each : {&own.own, &own.copies, &own.statistics, &own.gathered, &own.scratch_forward, &own.scratch_backward})
-    *each = *each * share;
+  for (Bytes ShardMemory::* each :
+       {&ShardMemory::own, &ShardMemory::copies, &ShardMemory::statistics, &ShardMemory::gathered,
+        &ShardMemory::scratch_forward, &ShardMemory::scratch_backward}) {
+    const Bytes of_all = min(own.*each, fixed.*each);
+    own.*each = of_all + (own.*each - of_all) * share;
+  }
 }
 
 }  // namespace
@@ -68,7 +73,8 @@ double tile_share(const ShardContext& context, const LayerShard& shard) {
   if (!asked || !is_in_mlp(context.facts, context.layer) || context.facts.last_matrix < 0) return 1;
   const auto head = static_cast<std::size_t>(context.facts.last_matrix);
   const auto hidden = static_cast<double>(context.facts.model->layers[head].input_shapes.front().channels);
-  const double tiles = *asked > 0 ? *asked : std::ceil(static_cast<double>(shard.output.positions()) / hidden);
+  const auto positions = static_cast<double>(shard.output.positions());
+  const double tiles = std::min(positions, *asked > 0 ? *asked : std::ceil(positions / hidden));
   return 1 / std::max(1.0, tiles);
 }
 
@@ -118,7 +124,11 @@ LayerMemory layer_memory(const Job& job, const ShardContext& context, const Laye
         *each = *each * load;
     }
   }
-  if (const double share = tile_share(context, shard); share < 1) keep_tile(context, share, own, memory);
+  if (const double share = tile_share(context, shard); share < 1) {
+    LayerShard empty = shard;
+    empty.samples = 0;
+    keep_tile(context, share, shard_memory(context, empty, job.machine.device.is_processor), own, memory);
+  }
   memory.kept = {own.own, own.copies, own.statistics * 0.5, own.statistics * 0.5, own.gathered};
   memory.scratch_forward = own.scratch_forward;
   memory.scratch_backward = own.scratch_backward;

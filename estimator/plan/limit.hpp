@@ -40,6 +40,9 @@ struct Limit {
     allreduce,        ///< a prescribed allreduce of gradients that ZeRO reduces and scatters
     compression,      ///< compressed sums of gradients that ZeRO shards
     synchronization,  ///< workers without a barrier that shard their state, or that other axes of replicas divide
+    /// projected gradients (GaLore, APOLLO) of ranks that hold parts of the model. With `item` "updates", updates in
+    /// backward of a plan with several micro-batches or stages, or of projected gradients on several replicas
+    whole_gradients,
     weight_versions,  ///< older versions of weights with another schedule than 1F1B, ZeRO-3 or offloading
     no_host,          ///< offloading to a host that the machine file does not describe
     host_memory,      ///< more than the memory of a host

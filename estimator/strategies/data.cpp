@@ -3,12 +3,28 @@
 #include <cmath>
 
 #include "estimator/exchanges/compression.hpp"
+#include "model_zoo/network/optimizer.hpp"
 
 namespace ddl {
 namespace {
 
 bool are_sparse(const Assumptions& assumptions, const ModelFacts& facts) {
   return assumptions.sparse_gradients && facts.lookup_parameters > 0;
+}
+
+/// Projections need the whole gradient of a matrix, and state of stages and shards is not counted matrix by matrix. An
+/// update in backward needs the gradient of the whole batch [meta-pytorch/torchtune, recipes/full_finetune_single_device.py,
+/// optimizer_in_bwd; hiyouga/LLaMA-Factory, src/llamafactory/hparams/parser.py; huggingface/transformers, trainer.py].
+void add_gradient_limits(const Plan& plan, const Assumptions& assumptions, Limits& limits) {
+  const double micro_batches = plan.micro_batches, stages = plan.mesh[Axis::pipeline], replicas = plan.mesh.replicas();
+  const bool is_whole = plan.mesh.devices() == plan.mesh.replicas();
+  if (is_projected(plan.optimizer) && (!is_whole || (plan.zero_stage > 0 && replicas > 1)))
+    limits.add({.kind = Limit::Kind::whole_gradients, .wanted = static_cast<double>(plan.zero_stage)});
+  if (!assumptions.updates_in_backward) return;
+  if (micro_batches > 1 || stages > 1)
+    limits.add({.kind = Limit::Kind::whole_gradients, .wanted = micro_batches, .available = stages, .item = "updates"});
+  if (is_projected(plan.optimizer) && replicas > 1)
+    limits.add({.kind = Limit::Kind::whole_gradients, .wanted = 1, .available = 1, .item = "updates"});
 }
 
 void data_limits(const LimitContext& context, Limits& limits) {
@@ -30,6 +46,7 @@ void data_limits(const LimitContext& context, Limits& limits) {
   const Assumptions& assumptions = *context.assumptions;
   if (assumptions.local_steps > 1 && plan.mesh.replicas() > 1 && !has_local_steps(plan, assumptions))
     limits.add({Limit::Kind::local_steps, assumptions.local_steps, data, -1});
+  add_gradient_limits(plan, assumptions, limits);
   const bool is_whole = plan.zero_stage == 0 && !holds_parts_of_tables(plan) && plan.mesh.replicas() == data;
   if (assumptions.synchronization != Synchronization::sync && plan.mesh.replicas() > 1 && !is_whole)
     limits.add({Limit::Kind::synchronization, static_cast<double>(plan.zero_stage), data, -1});

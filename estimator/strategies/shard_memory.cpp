@@ -199,11 +199,21 @@ Bytes sums_of_attention(const ShardContext& context, const LayerShard& shard, bo
   if (on_processor || !is_mixed(context.plan.precision) || !operation.is_attention()) return {};
   if (!context.facts.kept[context.index()].output) return {};
   const AttributeValues values = operation.attribute_values();
-  const std::int64_t keys = values.integer("kv_heads", 0);
-  const bool is_shared = keys > 0 && keys < values.integer("heads", 0);
+  const std::int64_t heads = std::max<std::int64_t>(1, values.integer("heads", 1)), keys = values.integer("kv_heads", heads);
+  const TensorShape& last = shard.inputs.back();
+  const double value_size = static_cast<double>(shard.output.channels) / static_cast<double>(heads);
+  // Queries have the head size of keys, which may differ from that of values. They may be a tensor of their own.
+  const bool is_joined = shard.inputs.size() == 1;
+  const double queries = is_joined ? (static_cast<double>(last.channels) - static_cast<double>(keys) * value_size) /
+                                         static_cast<double>(heads + keys) * static_cast<double>(heads)
+                                   : static_cast<double>(shard.inputs.front().channels);
   constexpr double wide = 4;
-  const double each = wide + (is_shared ? 2 * item_bytes(context.plan.precision) : 0);
-  return Bytes(static_cast<double>(shard.output.items()) * shard.samples * each);
+  const double sums = wide * queries * static_cast<double>(shard.output.positions());
+  const double expanded = keys < heads ? static_cast<double>(last.positions()) *
+                                             (queries + static_cast<double>(shard.output.channels)) *
+                                             item_bytes(context.plan.precision)
+                                       : 0;
+  return Bytes((sums + expanded) * shard.samples);
 }
 
 /// What attention keeps of its inputs in addition to queries, keys and values (AttentionInputs).

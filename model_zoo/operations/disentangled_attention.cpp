@@ -29,6 +29,7 @@ class DisentangledAttention final : public Operation {
     std::int64_t matrices = 0, matrix_biases = 0;  ///< the layer's own matrices for positions, and how many have a bias
     std::int64_t biases = 0;                       ///< biases per channel that are added to queries and values
     bool table = false, norm = false;              ///< whether the layer owns the table, and the norm of its rows
+    bool nearest = false;  ///< whether it uses only the positions that two tokens of a sample can have [models/deberta]
   };
   DisentangledAttention(const Settings& settings, std::shared_ptr<const Operation> content)
       : s_(settings), content_(std::move(content)) {}
@@ -44,12 +45,14 @@ class DisentangledAttention final : public Operation {
     if (s_.biases > 0) values.add("biases", s_.biases);
     if (s_.table) values.add("table", true);
     if (s_.norm) values.add("norm", true);
+    if (s_.nearest) values.add("nearest", true);
     return values;
   }
   AttributeValues lasting_values() const override {
     AttributeValues values = content_->lasting_values();
     values.add("positions", s_.positions);
     values.add("terms", s_.terms);
+    if (s_.nearest) values.add("nearest", true);
     return values;
   }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
@@ -90,7 +93,7 @@ class DisentangledAttention final : public Operation {
   /// In addition to what attention keeps, backward needs the keys and queries of all positions for each sample.
   Kept kept(std::span<const TensorShape> inputs, const TensorShape& output) const override {
     Kept kept = content_->kept(inputs, output);
-    kept.extra_items += real(s_.terms * s_.positions) * real(output.channels);
+    kept.extra_items += real(s_.terms) * used(output) * real(output.channels);
     return kept;
   }
   Inner inner(Pass pass, std::span<const TensorShape> inputs, const TensorShape& output) const override {
@@ -111,16 +114,20 @@ class DisentangledAttention final : public Operation {
     return local;
   }
   double macs(std::span<const TensorShape> inputs, const TensorShape& output) const override {
-    return content_->macs(inputs, output) + real(s_.terms * s_.positions) * items(output);
+    return content_->macs(inputs, output) + real(s_.terms) * used(output) * items(output);
   }
 
  private:
   [[nodiscard]] double heads_of(const TensorShape& output) const {
     return std::max(1.0, real(output.channels) / real(s_.head_size));
   }
-  /// Returns the products of each token with all positions.
+  /// Returns the number of relative positions with which each token is multiplied.
+  [[nodiscard]] double used(const TensorShape& output) const {
+    return s_.nearest ? std::min(real(s_.positions), 2 * real(output.extent[0])) : real(s_.positions);
+  }
+  /// Returns the products of each token with these positions.
   [[nodiscard]] double products(const TensorShape& output) const {
-    return heads_of(output) * real(output.extent[0]) * real(s_.positions);
+    return heads_of(output) * real(output.extent[0]) * used(output);
   }
   [[nodiscard]] double scores(const TensorShape& output) const {
     return heads_of(output) * real(output.extent[0]) * real(output.extent[0]);
@@ -128,7 +135,7 @@ class DisentangledAttention final : public Operation {
   /// Returns the kernels of the terms, in addition to those of attention.
   [[nodiscard]] std::vector<Work> terms(Pass pass, const TensorShape& output) const {
     const double heads = heads_of(output), tokens = real(output.extent[0]), channels = real(output.channels);
-    const double head = channels / heads, positions = real(s_.positions), pairs = scores(output);
+    const double head = channels / heads, positions = used(output), pairs = scores(output);
     const auto product = [&](double m, double n, double k) {
       return Work{.flops = 2 * m * n * k * heads,
                   .activation_items = heads * (m * n + m * k + n * k),
@@ -177,6 +184,7 @@ std::shared_ptr<const Operation> read_disentangled_attention(const Attributes& a
   settings.biases = attributes.find_integer("biases", 0, 3).value_or(0);
   settings.table = attributes.find_boolean("table").value_or(false);
   settings.norm = attributes.find_boolean("norm").value_or(false);
+  settings.nearest = attributes.find_boolean("nearest").value_or(false);
   return std::make_shared<DisentangledAttention>(settings, read_attention(attributes));
 }
 

@@ -79,24 +79,24 @@ class Mamba1 final : public Operation {
     std::vector<Work> all;
     switch (pass) {
       case Pass::forward:
-        all = {convolved(n), product(n.tokens, n.vectors / n.tokens, n.channels, Work::Batched::m)};
+        all = {convolved(n), product_of(n, n.tokens, numbers(), n.of_head, Work::Batched::m)};
         add_norms(all, n, 2);
-        all.push_back(product(n.tokens, n.channels, real(s_.rank), Work::Batched::m));
+        all.push_back(product_of(n, n.tokens, n.of_head, real(s_.rank), Work::Batched::m));
         all.push_back(scan(n));
         break;
       case Pass::backward_data:
-        if (!is_separate()) all = {convolved(n), product(n.tokens, n.channels, real(s_.rank), Work::Batched::m)};
+        if (!is_separate()) all = {convolved(n), product_of(n, n.tokens, n.of_head, real(s_.rank), Work::Batched::m)};
         // Backward scans the states again, and then from the last token to the first. It reads x, z, step sizes and the
         // output's gradient, and writes the gated result and three gradients. Gradients of B and C are summed in fp32.
         all.push_back({.flops = n.scan_back, .activation_items = 8 * n.x + 6 * n.b});
-        all.push_back(product(n.tokens, real(s_.rank), n.channels, Work::Batched::m));
+        all.push_back(product_of(n, n.tokens, real(s_.rank), n.of_head, Work::Batched::m));
         add_norms(all, n, 4);
-        all.push_back(product(n.tokens, n.channels, n.vectors / n.tokens, Work::Batched::m));
+        all.push_back(product_of(n, n.tokens, n.of_head, numbers(), Work::Batched::m));
         all.push_back({.flops = 2 * n.convolution + (sigmoid_flops + 4) * n.x, .activation_items = 3 * n.x});
         break;
       case Pass::backward_weight:
-        all = {product(n.channels, real(s_.rank), n.tokens, Work::Batched::k),
-               product(n.vectors / n.tokens, n.channels, n.tokens, Work::Batched::k),
+        all = {product_of(n, n.of_head, real(s_.rank), n.tokens, Work::Batched::k),
+               product_of(n, numbers(), n.of_head, n.tokens, Work::Batched::k),
                // The other gradients of parameters are computed by the kernels of backward_data.
                {.flops = n.convolution + 2 * n.states, .weight_items = n.channels * real(s_.state + s_.kernel + 3)}};
         break;
@@ -162,7 +162,8 @@ class Mamba1 final : public Operation {
 
   /// Sizes of one sample: elements in the precision of activations, and FLOPs.
   struct Sizes {
-    double tokens, channels;
+    double tokens, channels, heads;
+    double of_head;      ///< channels of a head
     double x;            ///< elements of x; equals the elements of the gate, the step sizes and the result
     double b;            ///< elements of B; equals the elements of C
     double vectors;      ///< elements of the compressed step sizes, B and C
@@ -179,6 +180,8 @@ class Mamba1 final : public Operation {
     const double states = x * real(s_.state);
     return {.tokens = tokens,
             .channels = channels,
+            .heads = heads,
+            .of_head = channels / heads,
             .x = x,
             .b = tokens * heads * real(s_.state),
             .vectors = tokens * heads * real(s_.rank + 2 * s_.state),
@@ -214,6 +217,18 @@ class Mamba1 final : public Operation {
             .k = k,
             .batched = batched};
   }
+
+  /// Returns the products of all heads, each with matrices of its own. `m`, `columns`, `k`: sizes of one head's product.
+  [[nodiscard]] static Work product_of(const Sizes& n, double m, double columns, double k, Work::Batched batched) {
+    Work work = product(m, columns, k, batched);
+    work.flops *= n.heads;
+    work.activation_items *= n.heads;
+    work.weight_items *= n.heads;
+    work.count = n.heads;
+    return work;
+  }
+  /// The numbers that a head makes of a token: its compressed step size, B and C.
+  [[nodiscard]] double numbers() const { return real(s_.rank + 2 * s_.state); }
 
   Settings s_;
 };

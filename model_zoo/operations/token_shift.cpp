@@ -10,7 +10,13 @@ namespace {
 /// expressive dynamic state evolution", arXiv 2503.14456, equation 3].
 class TokenShift final : public Operation {
  public:
+  explicit TokenShift(bool keeps) : keeps_(keeps) {}
+
   std::string_view type() const override { return "token_shift"; }
+  AttributeValues attribute_values() const override { return lasting_values(); }
+  AttributeValues lasting_values() const override {
+    return keeps_ ? AttributeValues{{"keeps", true}} : AttributeValues{};
+  }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     const TensorShape& input = only_input(inputs, type());
     if (!input.sequence) throw Error(fmt::format("token_shift needs a sequence, not {}", to_string(input)));
@@ -33,15 +39,20 @@ class TokenShift final : public Operation {
     return pass == Pass::backward_weight ? reduction_depth({samples * real(output.positions())}) : 1;
   }
   Divisible divisible() const override { return {.channelwise = true}; }
-  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& /*output*/) const override {
-    return {.input = true};
+  /// Shifts of one tensor share its difference from the previous tokens, which one of them keeps in addition to the tensor
+  /// [fla-org/flash-linear-attention, fla/layers/rwkv7.py; fla/ops/rwkv7/fused_addcmul.py].
+  Kept kept(std::span<const TensorShape> /*inputs*/, const TensorShape& output) const override {
+    return {.input = true, .extra_items = keeps_ ? items(output) : 0};
   }
+
+ private:
+  bool keeps_;  ///< whether this layer keeps the difference
 };
 
 }  // namespace
 
-std::shared_ptr<const Operation> read_token_shift(const Attributes& /*attributes*/) {
-  return std::make_shared<TokenShift>();
+std::shared_ptr<const Operation> read_token_shift(const Attributes& attributes) {
+  return std::make_shared<TokenShift>(attributes.find_boolean("keeps").value_or(false));
 }
 
 }  // namespace ddl

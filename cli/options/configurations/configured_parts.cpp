@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdlib>
+#include <initializer_list>
 #include <optional>
 
 #include <fmt/format.h>
@@ -13,6 +15,7 @@
 #include "cli/options/configurations/configured_choices.hpp"
 #include "core/find.hpp"
 #include "core/source_text.hpp"
+#include "core/words.hpp"
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/files/published_names.hpp"
 #include "model_zoo/network/optimizer.hpp"
@@ -234,7 +237,13 @@ std::string configured_optimizer(const Configuration& configuration) {
   const std::string projection = configuration.word(ConfigField::projection);
   const std::string optimizer =
       configuration.says(ConfigField::optimizer) ? configuration.word(ConfigField::optimizer) : std::string();
-  // [hiyouga/LLaMA-Factory, src/llamafactory/train/trainer_utils.py, _create_galore_optimizer]
+  // [hiyouga/LLaMA-Factory, src/llamafactory/train/trainer_utils.py, _create_galore_optimizer; hparams/finetuning_args.py]
+  const std::string adapter = configuration.word(ConfigField::adapter);
+  if (!projection.empty() && projection != "none" && !adapter.empty() && adapter != "none") {
+    configuration.fail({ConfigField::projection},
+                       fmt::format("{} does not train adapters and project gradients together", configuration.format->name),
+                       "train all weights (finetuning_type full), or leave the projection out");
+  }
   if (projection == "galore") return optimizer.find("8bit") != std::string::npos ? "galore8bit" : "galore";
   if (!projection.empty() && projection != "none") return projection;
   // Tools have one name for SGD with and without momentum, so the momentum decides.
@@ -245,19 +254,46 @@ std::string configured_optimizer(const Configuration& configuration) {
 
 namespace {
 
-/// Returns the number after `key=` in a list of arguments; empty if there is none.
-std::optional<double> number_after(const std::string& arguments, const std::string& key) {
-  const std::size_t at = arguments.find(key + "=");
-  if (at == std::string::npos) return std::nullopt;
-  const double number = std::strtod(arguments.c_str() + at + key.size() + 1, nullptr);
-  return number >= 1 ? std::optional(number) : std::nullopt;
+/// Returns the number of `key=number` in a list of arguments; empty if there is none. Spaces do not count
+/// [huggingface/transformers, src/transformers/trainer.py, optim_args]. Throws Error for another value.
+std::optional<double> number_after(const Configuration& configuration, std::string_view key) {
+  std::string arguments = configuration.word(ConfigField::optimizer_arguments);
+  std::erase(arguments, ' ');
+  std::optional<double> number;
+  for (const std::string_view each : split(arguments, ",")) {
+    if (!each.starts_with(key) || each.size() <= key.size() || each[key.size()] != '=') continue;
+    const std::string value(each.substr(key.size() + 1));
+    char* end = nullptr;
+    number = std::strtod(value.c_str(), &end);
+    if (value.empty() || *end != '\0' || !(*number >= 1) || std::floor(*number) != *number) {
+      configuration.fail({ConfigField::optimizer_arguments},
+                         fmt::format("{} is {}, not a whole number above zero", key, quote(value)), "for example rank=128");
+    }
+  }
+  return number;
 }
 
-/// Whether a list of modules names the matrices of attention and of MLPs.
+/// Whether a list of modules names all matrices of attention and of MLPs. The names may be in regular expressions. Each
+/// stands for all matrices whose paths contain it [huggingface/transformers, src/transformers/trainer.py,
+/// optim_target_modules; hiyouga/LLaMA-Factory, src/llamafactory/train/trainer_utils.py].
 bool names_all_matrices(const std::string& modules) {
-  const auto has = [&](std::string_view word) { return modules.find(word) != std::string::npos; };
-  if (says_nothing(modules) || has("all")) return true;
-  return (has("attn") || has("attention") || (has("q_proj") && has("o_proj"))) && (has("mlp") || has("down_proj"));
+  if (says_nothing(modules)) return true;
+  const std::vector<std::string_view> words = split(modules, " ,;|()[]'\".*\\^$");
+  const auto has = [&](std::string_view word) { return std::ranges::find(words, word) != words.end(); };
+  const auto has_any = [&](std::initializer_list<std::string_view> all) { return std::ranges::any_of(all, has); };
+  const auto has_all = [&](std::initializer_list<std::string_view> all) { return std::ranges::all_of(all, has); };
+  if (has_any({"all", "all-linear"})) return true;
+  // The path `self_attn.q_proj` is one matrix of attention.
+  const bool is_part = has_any({"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"});
+  const bool of_attention = has_all({"q_proj", "k_proj", "v_proj", "o_proj"}) ||
+                            (!is_part && has_any({"attn", "self_attn", "attention", "self_attention"}));
+  return of_attention && (has_all({"gate_proj", "up_proj", "down_proj"}) || (!is_part && has_any({"mlp", "feed_forward"})));
+}
+
+/// Returns the optimizer of a study, if it projects gradients.
+std::optional<Optimizer> projected_optimizer(const StudyOptions& study) {
+  const auto optimizer = parse_enum<Optimizer>(study.optimizer);
+  return optimizer && is_projected(*optimizer) ? optimizer : std::nullopt;
 }
 
 }  // namespace
@@ -279,12 +315,11 @@ void choose_updates(const Configuration& configuration, StudyOptions& study, std
     set("cross_entropy", static_cast<double>(CrossEntropy::operators));
   set("mlp_tiles", number(ConfigField::mlp_tiles, 0));
   if (configuration.word(ConfigField::updates_in_backward) == "yes") set("updates_in_backward", 1);
-  const auto optimizer = parse_enum<Optimizer>(study.optimizer);
-  if (!optimizer || !is_projected(*optimizer)) return;
-  const std::string arguments = configuration.word(ConfigField::optimizer_arguments);
-  const auto rank = number_after(arguments, "rank");
+  const auto optimizer = projected_optimizer(study);
+  if (!optimizer) return;
+  const auto rank = number_after(configuration, "rank");
   set("projection_rank", rank ? rank : number(ConfigField::projection_rank, 1));
-  const auto every = number_after(arguments, "update_proj_gap");
+  const auto every = number_after(configuration, "update_proj_gap");
   if (projects_by_singular_vectors(*optimizer))
     set("precondition_every", every ? every : number(ConfigField::projection_every, 1));
   if (!names_all_matrices(configuration.word(ConfigField::projected_modules))) {
@@ -307,6 +342,12 @@ bool has_own_length(const std::string& model, std::int64_t tokens) {
   const std::size_t changes = model.find('@');
   if (changes != std::string::npos && model.find("@lora=") != changes) return false;
   return load_model(model).sequence_length == tokens;
+}
+
+const ConfigEntry* partly_projected(const Configuration& configuration, Optimizer optimizer) {
+  const Fact* fact = configuration.find(ConfigField::projected_modules);
+  if (!is_projected(optimizer) || fact == nullptr || !fact->from) return nullptr;
+  return names_all_matrices(fact->value) ? nullptr : &*fact->from;
 }
 
 const ConfigEntry* unknown_trained_module(const Configuration& configuration, const Model& model) {

@@ -51,5 +51,7 @@ void choose_trainer_of_shards(const Configuration& configuration, StudyOptions& 
 
 /// Returns the argument that names modules to train in addition to adapters, if `model` has no such layer; else null.
 [[nodiscard]] const ConfigEntry* unknown_trained_module(const Configuration& configuration, const Model& model);
+/// Returns the argument by which the optimizer projects only some matrices of blocks; null if it projects all or none.
+[[nodiscard]] const ConfigEntry* partly_projected(const Configuration& configuration, Optimizer optimizer);
 
 }  // namespace ddl

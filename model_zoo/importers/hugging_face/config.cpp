@@ -90,6 +90,8 @@ bool HuggingFaceConfig::has(std::string_view key) const { return root_->contains
 
 bool HuggingFaceConfig::is_null(std::string_view key) const { return has(key) && root_->at(std::string(key)).is_null(); }
 
+bool HuggingFaceConfig::is_empty(std::string_view key) const { return !has(key) || root_->at(std::string(key)).empty(); }
+
 bool HuggingFaceConfig::is_text(std::string_view key) const {
   const auto entry = root_->find(key);
   return entry != root_->end() && entry->is_string();
@@ -361,6 +363,30 @@ std::optional<std::string> HuggingFaceConfig::pattern(Names names, Kinds kinds) 
       fail(key, fmt::format("'{}' has an entry that is not one of {}", key, fmt::join(known, ", ")));
     }
     letters += kind->second;
+  }
+  return letters;
+}
+
+std::optional<std::string> HuggingFaceConfig::repeated_pattern(std::string_view key, Kinds kinds, std::size_t most) {
+  std::string_view found;
+  const Json* const pairs = find({key}, found);
+  if (pairs == nullptr) return std::nullopt;
+  const auto refuse = [&] { fail(key, fmt::format("'{}' is not a list of names and how often each list repeats", key)); };
+  if (!pairs->is_array()) refuse();
+  std::string letters;
+  for (const Json& pair : *pairs) {
+    if (!pair.is_array() || pair.size() != 2 || !pair[0].is_array() || !pair[1].is_number_unsigned()) refuse();
+    std::string once;
+    for (const Json& name : pair[0]) {
+      const auto* const kind =
+          std::find_if(kinds.begin(), kinds.end(), [&name](const auto& entry) { return name == entry.first; });
+      if (kind == kinds.end()) refuse();
+      once += kind->second;
+    }
+    const auto times = pair[1].get<std::uint64_t>();
+    if (!once.empty() && times > (most - std::min(most, letters.size())) / once.size())
+      fail(key, fmt::format("'{}' has more entries than there are layers ({})", key, most));
+    for (std::uint64_t i = 0; i < times && !once.empty(); ++i) letters += once;
   }
   return letters;
 }

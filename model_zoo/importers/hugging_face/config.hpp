@@ -46,6 +46,8 @@ class HuggingFaceConfig {
   [[nodiscard]] bool has(std::string_view key) const;  ///< whether the key is in the file, with a value or with null
   [[nodiscard]] bool is_null(std::string_view key) const;
   [[nodiscard]] bool is_text(std::string_view key) const;
+  /// Whether the value of a key is an object or a list without entries, or is null; true without the key.
+  [[nodiscard]] bool is_empty(std::string_view key) const;
   [[nodiscard]] std::int64_t integer(Names names, std::int64_t fallback, std::int64_t low = 1,
                                      std::int64_t high = max_attribute);
   /// Reads a size that every file should contain; `warn_of_defaults` lists the missing sizes.
@@ -99,6 +101,9 @@ class HuggingFaceConfig {
   /// Empty if there is no such list. Throws Error for a name that is missing in `kinds`.
   using Kinds = std::initializer_list<std::pair<std::string_view, char>>;
   [[nodiscard]] std::optional<std::string> pattern(Names names, Kinds kinds);
+  /// Returns the letters of a list of pairs, each a list of names and how often it repeats: `[[["global", "local"], 12]]`.
+  /// Empty if there is no such list. Throws Error for another form, or for more than `most` names.
+  [[nodiscard]] std::optional<std::string> repeated_pattern(std::string_view key, Kinds kinds, std::size_t most);
   /// Reads a list of whole numbers of at least `low`; empty if there is no list.
   [[nodiscard]] std::optional<std::vector<std::int64_t>> numbers(std::string_view key, std::int64_t low);
   /// Reads a list of whole numbers of the object `outer`.

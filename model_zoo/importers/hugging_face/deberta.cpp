@@ -36,8 +36,11 @@ FamilyModel read_deberta_parts(HuggingFaceConfig& config, std::string_view class
   return model;
 }
 
-/// Returns how many of the terms 'c2p' and 'p2c' the scores have.
-std::int64_t terms_of(HuggingFaceConfig& config) {
+/// How many terms of a relative position scores have, of keys ('c2p') and of queries ('p2c').
+struct Terms {
+  std::int64_t keys = 0, queries = 0;
+};
+Terms terms_of(HuggingFaceConfig& config) {
   std::string text;
   if (config.is_text("pos_att_type")) {
     text = config.text({"pos_att_type"}, "");
@@ -48,7 +51,7 @@ std::int64_t terms_of(HuggingFaceConfig& config) {
   const std::int64_t keys = text.find("c2p") != std::string::npos ? 1 : 0;
   const std::int64_t queries = text.find("p2c") != std::string::npos ? 1 : 0;
   if (keys + queries == 0) config.fail("pos_att_type", "no score has a term of a relative position: known are c2p and p2c");
-  return keys + queries;
+  return {keys, queries};
 }
 
 /// Returns the largest distance of two tokens with a row of its own.
@@ -68,12 +71,12 @@ FamilyModel read_deberta(HuggingFaceConfig& config) {
   model.set("heads", config.heads({"num_attention_heads"}, 12, hidden));
   model.set("feed_forward", config.size({"intermediate_size"}, 3072));
   model.set("vocabulary", config.size({"vocab_size"}, 50265));
-  const std::int64_t terms = terms_of(config);
-  const bool has_queries = terms == 2 || config.text({"pos_att_type"}, "").find("p2c") != std::string::npos;
+  const Terms terms = terms_of(config);
   model.set("relative", 2 * distances_of(config));
-  model.set("terms", terms);
-  model.set("matrices", terms);
-  model.set("matrix_biases", std::int64_t{has_queries ? 1 : 0});
+  model.set_flag("nearest", true);
+  model.set("terms", terms.keys + terms.queries);
+  model.set("matrices", terms.keys + terms.queries);
+  model.set("matrix_biases", terms.queries);
   model.set("qkv_biases", std::int64_t{2});
   return read_deberta_parts(config, "Deberta", hidden, std::move(model));
 }
@@ -91,7 +94,8 @@ FamilyModel read_deberta_v2(HuggingFaceConfig& config) {
   model.set("vocabulary", config.size({"vocab_size"}, 128100));
   const std::int64_t distances = distances_of(config);
   const std::int64_t buckets = config.integer({"position_buckets"}, -1, -1);
-  const std::int64_t terms = terms_of(config);
+  const Terms both = terms_of(config);
+  const std::int64_t terms = both.keys + both.queries;
   const bool has_own = !config.boolean("share_att_key", false);
   model.set("relative", 2 * (buckets > 0 ? buckets : distances));
   model.set("terms", terms);

@@ -182,7 +182,8 @@ void read_selective_layers(HuggingFaceConfig& config, const DecoderType& type, c
   made.selective.inner = config.integer({"mamba_expand"}, 2, 1, 1024) * depth.hidden;
   const std::int64_t rank = (depth.hidden + 15) / 16;
   const bool is_auto = config.is_text("mamba_dt_rank");
-  if (is_auto) static_cast<void>(config.text({"mamba_dt_rank"}, "auto"));
+  if (is_auto && config.text({"mamba_dt_rank"}, "auto") != "auto")
+    config.fail("mamba_dt_rank", "the rank of step sizes is a number, or auto");
   made.selective.rank = is_auto ? rank : config.integer({"mamba_dt_rank"}, rank);
   made.selective.has_convolution_bias = config.boolean("mamba_conv_bias", true);
   made.mamba.state = config.integer({"mamba_d_state"}, 16);

@@ -293,6 +293,11 @@ FamilyModel read_decoder_type(HuggingFaceConfig& config, const DecoderType& type
   decoder.layers =
       read_decoder_layers(config, type, {.layers = layers, .hidden = decoder.hidden, .experts = decoder.experts});
   FamilyModel model = is_llama(type, decoder) ? llama(decoder) : general(type, decoder);
+  if (type.parts.has_embedding_norm) model.set_flag("embedding_norm", true);
+  if (type.parts.has_output_cap) {
+    const std::string_view key = "final_logit_softcapping";
+    model.set_flag("output_cap", !config.is_null(key) && config.positive(key).value_or(true));
+  }
   if (type.parts.has_joined_queries) model.set("separate", 0);
   return model;
 }

@@ -13,14 +13,23 @@ FamilyModel read_gpt_neo(HuggingFaceConfig& config) {
   const std::int64_t tokens = config.tokens({"max_position_embeddings"}, 2048);
   std::string letters(layers, 'F');
   for (std::size_t i = 1; i < layers; i += 2) letters[i] = 'W';
+  // `attention_types` is a shorter form of the list.
+  const auto types = config.repeated_pattern("attention_types", {{"global", 'F'}, {"local", 'W'}}, layers);
+  if (types) {
+    if (types->size() != layers) {
+      config.fail("attention_types",
+                  fmt::format("'attention_types' has {} entries, but there are {} layers", types->size(), layers));
+    }
+    letters = *types;
+  }
   if (const auto listed = config.pattern({"attention_layers"}, {{"global", 'F'}, {"local", 'W'}})) {
     if (listed->size() != layers) {
       config.fail("attention_layers",
                   fmt::format("'attention_layers' has {} entries, but there are {} layers", listed->size(), layers));
     }
+    if (types && *types != *listed) config.fail("attention_types", "'attention_types' contradicts 'attention_layers'");
     letters = *listed;
   }
-  config.accept("attention_types");  // a shorter form of the list
   model.set("pattern", fmt::format("\"{}\"", shortest_pattern(letters)));
   model.set("window", config.integer({"window_size"}, 256));
   model.set("hidden", hidden);

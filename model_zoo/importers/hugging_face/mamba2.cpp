@@ -50,7 +50,8 @@ FamilyModel read_selective_decoder(HuggingFaceConfig& config, std::string_view c
   model.set("convolution", config.integer({"conv_kernel"}, 4));
   const std::int64_t rank = (hidden + 15) / 16;
   if (config.is_text("time_step_rank")) {
-    static_cast<void>(config.text({"time_step_rank"}, "auto"));
+    if (config.text({"time_step_rank"}, "auto") != "auto")
+      config.fail("time_step_rank", "the rank of step sizes is a number, or auto");
     model.set("step_rank", rank);
   } else {
     model.set("step_rank", config.integer({"time_step_rank"}, rank));
@@ -63,6 +64,8 @@ FamilyModel read_selective_decoder(HuggingFaceConfig& config, std::string_view c
   model.set("head", config.head_of(classes));
   model.set_flag("tied", config.tied(true));
   if (config.activation({"hidden_act"}, "silu") != "silu") config.fail("hidden_act", "Mamba has the activation silu");
+  // The form of state-spaces/mamba. Its entries choose another mixer or other sizes [mamba_ssm/models/mixer_seq_simple.py].
+  if (!config.is_empty("ssm_cfg")) config.fail("ssm_cfg", "entries of 'ssm_cfg' are not read");
   for (const std::string_view key : {"use_mambapy", "use_falcon_mambapy", "use_associative_scan", "mixer_rms_eps", "ssm_cfg",
                                      "fused_add_norm", "rms_norm", "residual_in_fp32", "time_step_init_scheme"})
     config.accept(key);

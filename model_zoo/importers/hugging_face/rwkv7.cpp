@@ -20,6 +20,8 @@ FamilyModel read_rwkv7(HuggingFaceConfig& config) {
   FamilyModel model{.family = "rwkv7"};
   const std::int64_t hidden = config.size({"hidden_size"}, 2048);
   const std::int64_t said_heads = config.is_null("num_heads") ? 0 : config.integer({"num_heads"}, 0, 0);
+  if (said_heads > 0 && config.is_null("head_dim") && hidden % said_heads != 0)
+    config.fail("num_heads", fmt::format("{} channels are not divisible by {} heads", hidden, said_heads));
   const std::int64_t head_size =
       config.is_null("head_dim") && said_heads > 0 ? hidden / said_heads : config.integer({"head_dim"}, 64);
   if (hidden % head_size != 0)

@@ -47,8 +47,6 @@ void accept_speech_keys(HuggingFaceConfig& config) {
                                      "adapter_stride",
                                      "num_adapter_layers",
                                      "output_hidden_size",
-                                     "feat_proj_layer_norm",
-                                     "conv_pos_batch_norm",
                                      "do_stable_layer_norm",
                                      "max_source_positions",
                                      "rotary_embedding_base",
@@ -103,7 +101,14 @@ FamilyModel read_speech(HuggingFaceConfig& config, std::string_view classes, boo
   require_list(config, "conv_dim", {512, 512, 512, 512, 512, 512, 512});
   require_list(config, "conv_stride", {5, 2, 2, 2, 2, 2, 2});
   require_list(config, "conv_kernel", {10, 3, 3, 3, 3, 2, 2});
-  config.require("conv_bias", norm == "layer", "only convolutions that each have a norm have a bias");
+  // The library's default is no bias.
+  if (config.boolean("conv_bias", false) != (norm == "layer"))
+    config.unknown(config.has("conv_bias") ? "conv_bias" : "feat_extract_norm",
+                   fmt::format("'feat_extract_norm: {}' with{} 'conv_bias: true' is not known: only convolutions that each "
+                               "have a norm have a bias",
+                               norm, norm == "layer" ? "out" : ""));
+  config.require("feat_proj_layer_norm", true, "a norm precedes the projection of features");
+  config.require("conv_pos_batch_norm", false, "the convolution of positions has a norm of its weights");
   config.require_number("num_conv_pos_embeddings", 128, "the convolution of positions reads 128 positions");
   config.require_number("num_conv_pos_embedding_groups", 16, "the convolution of positions has 16 groups");
   config.require("add_adapter", false, "the bundled family has no adapter after its layers");

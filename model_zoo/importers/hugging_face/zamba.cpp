@@ -119,7 +119,8 @@ FamilyModel read_zamba(HuggingFaceConfig& config) {
   model.set("state", config.integer({"mamba_d_state"}, 16));
   const std::int64_t rank = (hidden + 15) / 16;
   model.set("step_rank", config.is_text("mamba_dt_rank") ? rank : config.integer({"mamba_dt_rank"}, rank));
-  if (config.is_text("mamba_dt_rank")) static_cast<void>(config.text({"mamba_dt_rank"}, "auto"));
+  if (config.is_text("mamba_dt_rank") && config.text({"mamba_dt_rank"}, "auto") != "auto")
+    config.fail("mamba_dt_rank", "the rank of step sizes is a number, or auto");
   model.set_flag("bias", config.boolean("mamba_proj_bias", false));
   model.set_flag("convolution_bias", config.boolean("mamba_conv_bias", true));
   if (config.activation({"hidden_mamba_act"}, "silu") != "silu")

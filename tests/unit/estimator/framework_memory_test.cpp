@@ -291,7 +291,6 @@ TEST_CASE("an update in backward leaves one gradient at a time, and projects one
   Plan plan = sharded_plan();
   plan.zero_stage = 0;
   plan.mesh.set(Axis::data, 1);
-  plan.micro_batches = 4;
   Assumptions fused;
   fused.updates_in_backward = true;
   const Bytes less = EightBlocks({}).memory(plan).total() - EightBlocks(fused).memory(plan).total();
@@ -327,6 +326,7 @@ TEST_CASE("with tiles, an MLP needs the intermediate tensors of one tile of toke
   // 512 tokens and 64 channels make eight tiles.
   CHECK(activations_with_tiles(0) == activations_with_tiles(8));
   CHECK(activations_with_tiles(1) == whole);
+  CHECK(activations_with_tiles(1000) == activations_with_tiles(512));
 }
 
 TEST_CASE("a graph computes the update's products with constants before forward") {

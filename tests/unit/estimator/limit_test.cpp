@@ -83,6 +83,39 @@ TEST_CASE("each micro-batch needs a sample") {
   CHECK(images.limits() == Limited{{Kind::schedule, 5, 4}});
 }
 
+TEST_CASE("an update in backward needs the whole batch on one stage, and projections whole matrices") {
+  Assumptions early;
+  early.updates_in_backward = true;
+  const OwnedJob plain(small_transformer(2), nodes_of_four(), Assumptions{}, 1000),
+      updated(small_transformer(2), nodes_of_four(), early, 1000);
+  const auto refuses = [](const OwnedJob& owned, const Plan& plan) {
+    const Limits limits = Estimator(owned.job).limits(plan);
+    return std::any_of(limits.begin(), limits.end(), [](const Limit& each) { return each.kind == Kind::whole_gradients; });
+  };
+  Plan plan;
+  plan.global_batch = 16;
+  plan.mesh.set(Axis::data, 2);
+  CHECK_FALSE(refuses(updated, plan));
+  plan.optimizer = Optimizer::galore;
+  CHECK(refuses(updated, plan));
+  CHECK_FALSE(refuses(plain, plan));
+  plan.zero_stage = 1;
+  CHECK(refuses(plain, plan));
+  plan.zero_stage = 0;
+  for (const Axis axis : {Axis::pipeline, Axis::tensor}) {
+    Plan split = plan;
+    split.mesh.set(axis, 2);
+    CHECK(refuses(plain, split));
+    split.optimizer = Optimizer::adam;
+    CHECK_FALSE(refuses(plain, split));
+    CHECK(refuses(updated, split) == (axis == Axis::pipeline));
+  }
+  plan.optimizer = Optimizer::adam;
+  plan.micro_batches = 4;
+  CHECK(refuses(updated, plan));
+  CHECK_FALSE(refuses(plain, plan));
+}
+
 TEST_CASE("the filter degree is at most the fewest filters of any layer but the last") {
   Images images;
   images.plan.mesh.set(Axis::filter, 6);

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <string>
+#include <string_view>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/source_text.hpp"
@@ -423,7 +425,15 @@ TEST_CASE("Trinity and nanochat have the number of parameters that transformers 
   CHECK(trinity.parameters() + trinity.buffers() == 19'232'600'000);
   CHECK(model_of_text(R"({"model_type": "afmoe", "layer_types": ["sliding_attention"], "num_hidden_layers": 1})")
             .parameters() < trinity.parameters());
-  CHECK(model_of_text(R"({"model_type": "nanochat"})").parameters() == 256'573'440);
+  const auto nanochat = [](const std::string& more) { return model_of_text(R"({"model_type": "nanochat")" + more + "}"); };
+  CHECK(nanochat("").parameters() == 256'573'440);
+  // The first layer reads a norm of the embedding, and the logits have a soft cap of 15.
+  CHECK(nanochat("").layers[1].operation->type() == "norm");
+  const auto is_capped = [&](const std::string& more) {
+    return nanochat(more).layers.back().operation->attribute_values().flag("soft_cap", false);
+  };
+  CHECK(is_capped(""));
+  CHECK_FALSE(is_capped(R"(, "final_logit_softcapping": null)"));
 }
 
 TEST_CASE("encoders of speech and GPT-Neo have the number of parameters that transformers builds") {
@@ -438,6 +448,24 @@ TEST_CASE("encoders of speech and GPT-Neo have the number of parameters that tra
   CHECK(model_of_text(R"({"model_type": "wav2vec2-conformer", "position_embeddings_type": "rotary")" + large + "}")
             .parameters() == load_model("wav2vec2-conformer-large").parameters());
   CHECK(refusal_of(R"({"model_type": "wav2vec2-conformer"})").find("only rotary positions are read") != std::string::npos);
+  for (const std::string_view key : {"feat_proj_layer_norm\": false", "conv_pos_batch_norm\": true", "conv_bias\": true",
+                                     "feat_extract_norm\": \"layer\""}) {
+    CHECK(refusal_of(fmt::format(R"({{"model_type": "hubert", "{}}})", key)).find(key.substr(0, key.find('"'))) !=
+          std::string::npos);
+  }
+  const auto neo = [](const std::string& more) {
+    return import_hugging_face(R"({"model_type": "gpt_neo", "num_layers": 4)" + more + "}", "config.json").model_file;
+  };
+  CHECK(neo(R"(, "attention_types": [[["global"], 1], [["local"], 3]])") ==
+        neo(R"(, "attention_layers": ["global", "local", "local", "local"])"));
+  CHECK(neo(R"(, "attention_types": [[["global", "local"], 2]])") == neo(""));
+  const auto refused = [](const std::string& more) {
+    return refusal_of(R"({"model_type": "gpt_neo", "num_layers": 2, "attention_types": )" + more + "}");
+  };
+  CHECK(refused(R"([[["global"], 2]], "attention_layers": ["global", "local"])").find("contradicts") != std::string::npos);
+  CHECK(refused(R"([[["global"], 1]])").find("has 1 entries, but there are 2 layers") != std::string::npos);
+  CHECK(refused(R"([[["global", "local"], 18446744073709551615]])").find("more entries") != std::string::npos);
+  CHECK(refused(R"([["global", 2]])").find("not a list of names") != std::string::npos);
   CHECK(refusal_of(R"({"model_type": "hubert", "conv_kernel": [10, 3, 3, 3, 3, 2]})").find("have other sizes") !=
         std::string::npos);
   CHECK(model_of_text(R"({"model_type": "gpt_neo"})").parameters() == load_model("gpt-neo-1.3b").parameters());

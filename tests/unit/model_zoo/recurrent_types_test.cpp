@@ -1,4 +1,8 @@
+#include <array>
 #include <string>
+#include <string_view>
+
+#include <fmt/format.h>
 
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/model.hpp"
@@ -53,6 +57,13 @@ TEST_CASE("Mamba and Falcon Mamba have the number of parameters that transformer
   // The counts are those of transformers 5.24: state-spaces/mamba-130m-hf and mamba-2.8b-hf, and tiiuae/falcon-mamba-7b.
   CHECK(parameters_of(R"("model_type": "mamba", "num_hidden_layers": 24)") == 129'135'360);
   CHECK(parameters_of(R"("model_type": "mamba", "hidden_size": 2560, "num_hidden_layers": 64)") == 2'768'345'600);
+  for (const std::string text :
+       {R"({"model_type": "mamba", "time_step_rank": "full"})", R"({"model_type": "jamba", "mamba_dt_rank": "full"})",
+        R"({"model_type": "zamba", "mamba_dt_rank": "full"})"}) {
+    CHECK(refusal_of(text).find("a number, or auto") != std::string::npos);
+  }
+  CHECK(refusal_of(R"({"model_type": "mamba", "ssm_cfg": {"layer": "Mamba2"}})").find("ssm_cfg") != std::string::npos);
+  CHECK(refusal_of(R"({"model_type": "mamba", "ssm_cfg": {}})").empty());
   CHECK(parameters_of(R"("model_type": "falcon_mamba", "hidden_size": 4096, "num_hidden_layers": 64, "vocab_size": 65024,
                          "tie_word_embeddings": false)") == 7'272'665'088);
 }
@@ -120,6 +131,14 @@ TEST_CASE("DeBERTa has the number of parameters that transformers builds, with e
                          "num_attention_heads": 2, "vocab_size": 1000, "relative_attention": true,
                          "pos_att_type": ["p2c", "c2p"], "max_position_embeddings": 32)" +
                       head("DebertaV2Model")) == 153'856);
+  // A list with one term: each of two layers lacks a matrix of 64 × 64 for positions, and with p2c its bias.
+  const auto one_term = [&](const std::string& terms) {
+    return parameters_of(R"("model_type": "deberta", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,
+                            "num_attention_heads": 2, "relative_attention": true, "pos_att_type": )" +
+                         terms + head("DebertaModel"));
+  };
+  CHECK(one_term(R"(["p2c", "c2p"])") - one_term(R"(["p2c"])") == 2 * 64 * 64);
+  CHECK(one_term(R"(["p2c"])") - one_term(R"(["c2p"])") == 2 * 64);
   CHECK(refusal_of(R"({"model_type": "deberta-v2"})").find("known are c2p and p2c") != std::string::npos);
 }
 
@@ -140,13 +159,40 @@ TEST_CASE("RWKV-7 has the published number of parameters") {
   CHECK(load_model("rwkv7-2.9b").parameters() == 2'947'735'040);
   CHECK(refusal_of(R"({"model_type": "rwkv7", "attn": {"layers": [1]}})").find("all layers of the family") !=
         std::string::npos);
+  const auto heads = [](std::string_view count) {
+    return refusal_of(fmt::format(R"({{"model_type": "rwkv7", "hidden_size": 64, "head_dim": null,
+                                        "num_heads": {}}})",
+                                  count));
+  };
+  CHECK(heads("65").find("64 channels are not divisible by 65 heads") != std::string::npos);
+  CHECK(heads("7").find("64 channels are not divisible by 7 heads") != std::string::npos);
+  CHECK(heads("64").empty());
+  // The six shifts of a mixer keep the tensor, and one difference from the previous tokens.
+  double differences = 0;
+  const Model small = load_model("rwkv7-0.1b");
+  for (const Layer& layer : small.layers) {
+    if (layer.operation->type() == "token_shift") {
+      const Kept kept = layer.operation->kept(layer.input_shapes, layer.output_shape);
+      differences += kept.extra_items / static_cast<double>(layer.output_shape.items());
+    }
+  }
+  CHECK(differences == 12);
 }
 
-TEST_CASE("the work of recurrent mixers is the sum of their kernels, and ranks with half of the heads have half of it") {
+/// Returns the FLOPs of the matrix products and of the products inside chunks.
+double product_flops(const Layer& layer, Pass pass) {
+  double flops = 0;
+  for (const Work& kernel : layer.operation->kernels(pass, layer.input_shapes, layer.output_shape))
+    if (kernel.m > 0 || kernel.kind == KernelKind::chunk_scan) flops += kernel.flops;
+  return flops;
+}
+
+TEST_CASE("products of recurrent mixers have FLOPs of known size, and ranks with half of the heads have half of them") {
   struct Case {
     std::string input, items;
     std::int64_t parameters, units;
     double macs;
+    std::array<double, 3> products;  ///< FLOPs of forward, of backward for data, and for weights
   };
   // There are 512 tokens. A rank has half of the channels of the input and of the output.
   const double tokens = 512;
@@ -154,10 +200,18 @@ TEST_CASE("the work of recurrent mixers is the sum of their kernels, and ranks w
       // Eight channels with a window of 4 tokens and its bias, a matrix to 3 + 2 · 5 numbers, one from 3, decays of five
       // numbers, a share and a bias of the step; and scales of 13 norms.
       {"{channels: 16, tokens: 512}", "  - mamba1: {state: 5, rank: 3, norms: trained}\n", 8 * (5 + 13 + 3 + 5 + 2) + 13, 0,
-       tokens * 8 * (4 + 13 + 3 + 2 * 5)},
+       tokens * 8 * (4 + 13 + 3 + 2 * 5),
+       // 2 · 512 · 8 · (13 + 3) in each pass.
+       {131'072, 131'072, 131'072}},
+      // Each of two heads makes 13 numbers of four channels, so that the products are as large as with one head.
+      {"{channels: 16, tokens: 512}", "  - mamba1: {state: 5, rank: 3, heads: 2, norms: trained}\n",
+       8 * (5 + 13 + 3 + 5 + 2) + 13, 2, tokens * 8 * (4 + 13 + 3 + 2 * 5), {131'072, 131'072, 131'072}},
       // Queries, keys and values of four heads of 6; a chunk of 64 tokens.
       {"{channels: 72, tokens: 512}", "  - linear_attention: {heads: 4, chunk: 64, norm: yes}\n", 24, 4,
-       tokens * 24 * (1.5 * 64 + 2 * 6)},
+       tokens * 24 * (1.5 * 64 + 2 * 6),
+       // Of each token and head: 2 · 64 · 6 for queries and keys, half as much for values, and 2 · 36 for a product with
+       // a state. Forward has one, one and two of them; backward three, three and five.
+       {2048 * (768 + 384 + 2 * 72), 2048 * (3 * 768 + 3 * 384 + 5 * 72), 0}},
   };
   for (const Case& each : cases) {
     INFO(each.items);
@@ -173,13 +227,8 @@ TEST_CASE("the work of recurrent mixers is the sum of their kernels, and ranks w
     const Operation& half = local.operation ? *local.operation : *layer.operation;
     CHECK(half.infer(inputs) == output);
     for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
-      double flops = 0, items = 0;
-      for (const Work& kernel : layer.operation->kernels(pass, layer.input_shapes, layer.output_shape)) {
-        flops += kernel.flops;
-        items += kernel.activation_items;
-      }
-      CHECK(flops == Approx(work_of(layer, pass).flops).epsilon(1e-12));
-      CHECK(items == Approx(work_of(layer, pass).activation_items).epsilon(1e-12));
+      CHECK(product_flops(layer, pass) == each.products[static_cast<std::size_t>(pass)]);
+      const double flops = work_of(layer, pass).flops;
       CHECK(half.work(pass, inputs, output).flops >= 0.5 * flops * (1 - 1e-12));
       CHECK(half.work(pass, inputs, output).flops <= 0.6 * flops);
     }
@@ -199,6 +248,9 @@ TEST_CASE("the mixer of RWKV-7 reads tensors of one shape, with the first values
   // of the cube of a chunk; and four products with the states.
   const double macs = 512 * 24 * (4 * 16 + 4 * 8 + 4 * 6) + 512.0 * 4 * (16 * 16 - 1) / 3;
   CHECK(first.operation->macs(first.input_shapes, first.output_shape) == Approx(macs).epsilon(1e-12));
+  CHECK(product_flops(first, Pass::forward) == Approx(2 * macs).epsilon(1e-12));
+  CHECK(product_flops(first, Pass::forward) == 3'297'280);
+  CHECK(product_flops(first, Pass::backward_data) == 10'743'808);
   CHECK(error_of([&] {
           static_cast<void>(ddl::layer_of(input, "  - rwkv7: 4\n    from: [input, input]\n"));
         }).find("six or eight inputs, not 2") != std::string::npos);
@@ -222,6 +274,13 @@ TEST_CASE("disentangled attention adds products with relative positions to those
   for (const Work& kernel : layer.operation->kernels(Pass::forward, layer.input_shapes, layer.output_shape))
     if (kernel.n == 128) products += kernel.flops;
   CHECK(products == 2 * 2.0 * 512 * 128 * 24);
+  // In the first version, 32 tokens are multiplied with the 64 positions that two of them can have.
+  const Layer nearest = ddl::layer_of("{channels: 72, tokens: 32}",
+                                      "  - disentangled_attention: {heads: 4, positions: 128, nearest: yes, padded: yes}\n");
+  products = 0;
+  for (const Work& kernel : nearest.operation->kernels(Pass::forward, nearest.input_shapes, nearest.output_shape))
+    if (kernel.n == 64) products += kernel.flops;
+  CHECK(products == 2 * 2.0 * 32 * 64 * 24);
   CHECK(layer.operation->is_attention());
 }
 
