@@ -1,6 +1,9 @@
 #include <algorithm>
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "estimator/exchanges/gradient_exchange.hpp"
 #include "estimator/inputs/base_weights.hpp"
@@ -274,6 +277,32 @@ TEST_CASE("backward of attention sums gradients of queries, and those of keys an
   // Two heads of keys and values for four heads of queries: expanded gradients of both.
   CHECK(backward_of_attention("  - fully_connected: 64\n", "  - attention: {heads: 4, kv_heads: 2}\n") ==
         32 * 32 * (4 + 2 * 2));
+}
+
+/// Returns the kernels of forward of each layer of a Llama whose MLP has so many tiles.
+std::vector<double> kernels_with_tiles(std::optional<double> tiles) {
+  Assumptions assumptions;
+  assumptions.mlp_tiles = tiles;
+  const OwnedJob owned(load_model(gated_llama()), nodes_of_four(), assumptions, 1000, std::nullopt, Precision::bf16);
+  const Plan plan = kept_samples();
+  const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), {}, {});
+  const LayerCostTable table(owned.job, plan, kinds);
+  std::vector<double> kernels;
+  for (int i = 0; i < static_cast<int>(owned.model.layers.size()); ++i)
+    kernels.push_back(table.at(i)[LayerCount::forward_kernels]);
+  return kernels;
+}
+
+TEST_CASE("each tile of an MLP launches its kernels") {
+  const std::vector<double> whole = kernels_with_tiles(std::nullopt), tiled = kernels_with_tiles(8);
+  double of_tiles = 0, of_all = 0;
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    if (tiled[i] == whole[i]) continue;
+    of_tiles += tiled[i];
+    of_all += whole[i];
+  }
+  CHECK(of_all > 0);
+  CHECK(of_tiles == Approx(8 * of_all));
 }
 
 }  // namespace
