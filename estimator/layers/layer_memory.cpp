@@ -58,9 +58,8 @@ void keep_tile(const ShardContext& context, double share, const ShardMemory& fix
   const bool is_inner = std::all_of(readers.begin(), readers.end(),
                                     [&](const TensorReader& reader) { return is_in_mlp(context.facts, reader.layer); });
   if (is_inner) memory.output = memory.output * share;
-  for (Bytes ShardMemory::* each :
-       {&ShardMemory::own, &ShardMemory::copies, &ShardMemory::statistics, &ShardMemory::gathered,
-        &ShardMemory::scratch_forward, &ShardMemory::scratch_backward}) {
+  for (Bytes ShardMemory::*each : {&ShardMemory::own, &ShardMemory::copies, &ShardMemory::statistics, &ShardMemory::gathered,
+                                   &ShardMemory::scratch_forward, &ShardMemory::scratch_backward}) {
     const Bytes of_all = min(own.*each, fixed.*each);
     own.*each = of_all + (own.*each - of_all) * share;
   }

@@ -14,9 +14,7 @@ class TokenShift final : public Operation {
 
   std::string_view type() const override { return "token_shift"; }
   AttributeValues attribute_values() const override { return lasting_values(); }
-  AttributeValues lasting_values() const override {
-    return keeps_ ? AttributeValues{{"keeps", true}} : AttributeValues{};
-  }
+  AttributeValues lasting_values() const override { return keeps_ ? AttributeValues{{"keeps", true}} : AttributeValues{}; }
   TensorShape infer(std::span<const TensorShape> inputs) const override {
     const TensorShape& input = only_input(inputs, type());
     if (!input.sequence) throw Error(fmt::format("token_shift needs a sequence, not {}", to_string(input)));

@@ -258,9 +258,9 @@ TEST_CASE("paged state is not needed on the device") {
 
 /// Returns the bytes of temporaries of attention's backward for one sample in bf16.
 double backward_of_attention(const std::string& features, const std::string& attention) {
-  const OwnedJob owned(parse_model("format: 1\nmodel: m\ninput: {channels: 8, tokens: 32}\nlayers:\n" + features + attention,
-                                   "m.yaml"),
-                       nodes_of_four(), {}, 1000, std::nullopt, Precision::bf16);
+  const OwnedJob owned(
+      parse_model("format: 1\nmodel: m\ninput: {channels: 8, tokens: 32}\nlayers:\n" + features + attention, "m.yaml"),
+      nodes_of_four(), {}, 1000, std::nullopt, Precision::bf16);
   Plan plan;
   plan.precision = Precision::bf16;
   const LayerKinds kinds = layer_kinds(owned.facts, owned.kernels.serial(), {}, {});
@@ -270,8 +270,9 @@ double backward_of_attention(const std::string& features, const std::string& att
 
 TEST_CASE("backward of attention sums gradients of queries, and those of keys and values of shared heads") {
   // Four heads of 12 for queries and keys, and of 8 for values: the sums have the size of the queries.
-  const std::string apart = "  - fully_connected: 48\n    name: queries\n  - fully_connected: 80\n    name: rest\n"
-                            "    from: input\n";
+  const std::string apart =
+      "  - fully_connected: 48\n    name: queries\n  - fully_connected: 80\n    name: rest\n"
+      "    from: input\n";
   CHECK(backward_of_attention(apart, "  - attention: {heads: 4, value_size: 8}\n    from: [queries, rest]\n") ==
         32 * 48 * 4);
   // Two heads of keys and values for four heads of queries: expanded gradients of both.

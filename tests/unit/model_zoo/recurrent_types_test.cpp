@@ -199,15 +199,25 @@ TEST_CASE("products of recurrent mixers have FLOPs of known size, and ranks with
   const Case cases[] = {
       // Eight channels with a window of 4 tokens and its bias, a matrix to 3 + 2 · 5 numbers, one from 3, decays of five
       // numbers, a share and a bias of the step; and scales of 13 norms.
-      {"{channels: 16, tokens: 512}", "  - mamba1: {state: 5, rank: 3, norms: trained}\n", 8 * (5 + 13 + 3 + 5 + 2) + 13, 0,
+      {"{channels: 16, tokens: 512}",
+       "  - mamba1: {state: 5, rank: 3, norms: trained}\n",
+       8 * (5 + 13 + 3 + 5 + 2) + 13,
+       0,
        tokens * 8 * (4 + 13 + 3 + 2 * 5),
        // 2 · 512 · 8 · (13 + 3) in each pass.
        {131'072, 131'072, 131'072}},
       // Each of two heads makes 13 numbers of four channels, so that the products are as large as with one head.
-      {"{channels: 16, tokens: 512}", "  - mamba1: {state: 5, rank: 3, heads: 2, norms: trained}\n",
-       8 * (5 + 13 + 3 + 5 + 2) + 13, 2, tokens * 8 * (4 + 13 + 3 + 2 * 5), {131'072, 131'072, 131'072}},
+      {"{channels: 16, tokens: 512}",
+       "  - mamba1: {state: 5, rank: 3, heads: 2, norms: trained}\n",
+       8 * (5 + 13 + 3 + 5 + 2) + 13,
+       2,
+       tokens * 8 * (4 + 13 + 3 + 2 * 5),
+       {131'072, 131'072, 131'072}},
       // Queries, keys and values of four heads of 6; a chunk of 64 tokens.
-      {"{channels: 72, tokens: 512}", "  - linear_attention: {heads: 4, chunk: 64, norm: yes}\n", 24, 4,
+      {"{channels: 72, tokens: 512}",
+       "  - linear_attention: {heads: 4, chunk: 64, norm: yes}\n",
+       24,
+       4,
        tokens * 24 * (1.5 * 64 + 2 * 6),
        // Of each token and head: 2 · 64 · 6 for queries and keys, half as much for values, and 2 · 36 for a product with
        // a state. Forward has one, one and two of them; backward three, three and five.
