@@ -89,7 +89,7 @@ TEST_CASE("an older nccl-tests has neither root nor group, and ranks follow from
   REQUIRE(reading.series.size() == 1);
   CHECK(reading.series[0].ranks == 16);  // 2 * 15/16 = 1.875
   CHECK(reading.series[0].level == NetworkLevel::between_nodes);
-  CHECK(warns(reading, "its two bandwidths match 16 ranks"));
+  CHECK(warns(reading, "the two bandwidths match 16 ranks"));
   CHECK(row_of(reading.series[0], 8).time.value() == Approx(2193.5e-6));
   CHECK(row_of(reading.series[0], 8, true).time.value() == Approx(132.2e-6));
 }
@@ -267,7 +267,7 @@ TEST_CASE("a rank above the maximum does not give the number of ranks") {
       read("#  Rank 2147483647 Group  0 Pid  21082 on host-073 device  3 [0x01] NVIDIA GB200\n" + nccl_header +
            "17179869184 4294967296 float sum -1 84625 203.01 405.74 0 84828 202.53 404.77 0\n");
   CHECK_FALSE(reading.series.at(0).ranks);
-  CHECK(warns(reading, "the number of ranks is not stated"));
+  CHECK(warns(reading, "the number of ranks is missing"));
 }
 
 // The commands have the forms of github.com/eth-cscs/cscs-docs, docs/software/communication.
@@ -285,11 +285,11 @@ TEST_CASE("ranks and nodes follow from the command that started the benchmark") 
   CHECK(started("mpirun -np 4 --host a:2,b:2 osu_alltoall").nodes == 2);
   CHECK_FALSE(started("mpirun -np 4 osu_alltoall").nodes);
   // A fact that two commands contradict is unknown, and what the user gives comes first.
-  CHECK(contains(error_in("srun -n 8 osu_alltoall\nsrun -n 4 osu_alltoall\n" + rows, {}), "number of ranks is not stated"));
+  CHECK(contains(error_in("srun -n 8 osu_alltoall\nsrun -n 4 osu_alltoall\n" + rows, {}), "number of ranks is missing"));
   CHECK(read("srun -n 8 osu_alltoall\n" + rows, otherwise({.ranks = 4})).series.at(0).ranks == 4);
   // Commands of other programs do not matter.
   CHECK(started("srun -n 8 osu_alltoall\nsrun -n 2 osu_bw").ranks == 8);
-  CHECK(contains(error_in("srun -n 8 -N 2 osu_allreduce\n" + rows, {}), "number of ranks is not stated"));
+  CHECK(contains(error_in("srun -n 8 -N 2 osu_allreduce\n" + rows, {}), "number of ranks is missing"));
   // A process of nccl-tests has a rank on each of its GPUs.
   const std::string command = "srun -N2 --ntasks-per-node=1 ./build/all_reduce_perf -b 1M -e 1M -g 8\n";
   const ExchangeSeries nccl =
@@ -318,11 +318,11 @@ TEST_CASE("all_reduce_bench.py states operation and ranks above its table, and t
 
 // The source is network/benchmarks/results/all-reduce-8xH200.md in github.com/stas00/ml-engineering.
 TEST_CASE("operation and ranks of a table of all_reduce_bench.py alone follow from the two bandwidths") {
-  CHECK(warns(load("torch-table-alone.txt"), "its columns match allreduce only"));
+  CHECK(warns(load("torch-table-alone.txt"), "the columns match allreduce only"));
   const Reading reading =
       load("torch-table-alone.txt", otherwise({.operation = Collective::allreduce, .level = NetworkLevel::node}));
   CHECK(reading.series.at(0).ranks == 8);  // 482.26 / 275.58 = 1.75 = 2 * 7/8
-  CHECK(warns(reading, "its two bandwidths match 8 ranks"));
+  CHECK(warns(reading, "the two bandwidths match 8 ranks"));
 }
 
 namespace {
@@ -693,7 +693,7 @@ TEST_CASE("OSU's sizes count a rank's part for allgather and alltoall, and the w
   CHECK(reduce.rows.front().message == 1_B);
   CHECK(reduce.rows.front().time.value() == Approx(11.70e-6));
   CHECK(reduce.rows.front().spread->value() == Approx((22.22e-6 - 0.57e-6) / 2));
-  CHECK(contains(error_of([] { (void)load("osu-5.7-allgather.txt"); }), "the number of ranks is not stated"));
+  CHECK(contains(error_of([] { (void)load("osu-5.7-allgather.txt"); }), "the number of ranks is missing"));
 }
 
 TEST_CASE("errors in OSU's text state their position") {

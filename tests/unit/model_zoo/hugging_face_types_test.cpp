@@ -49,7 +49,7 @@ TEST_CASE("encoders with decoders, ModernBERT and ConvNeXt have the number of pa
   CHECK(model_of_text(R"({"model_type": "modernbert"})").parameters() == 149'655'232);
   CHECK(model_of_text(R"({"model_type": "convnext", "num_labels": 1000})").parameters() == 28'589'128);
   CHECK(model_of_text(R"({"model_type": "convnextv2", "num_labels": 1000})").parameters() == 28'635'496);
-  CHECK(refusal_of(R"({"model_type": "bart", "decoder_ffn_dim": 2048})").find("have the same sizes") != std::string::npos);
+  CHECK(refusal_of(R"({"model_type": "bart", "decoder_ffn_dim": 2048})").find("of equal sizes") != std::string::npos);
   CHECK(refusal_of(R"({"model_type": "bart", "normalize_before": true})").find("normalize_before") != std::string::npos);
   for (const std::string sizes : {"[96, 192, 384, 700]", "[96, 192, 384]", "[]"}) {
     INFO(sizes);
@@ -83,7 +83,7 @@ TEST_CASE("ResNet and Swin have the number of parameters that transformers build
   CHECK(refusal_of(R"({"model_type": "resnet", "hidden_sizes": [64, 128, 256, 512]})").find("256, 512, 1024, 2048") !=
         std::string::npos);
   CHECK(refusal_of(R"({"model_type": "swin", "num_heads": []})").find("num_heads") != std::string::npos);
-  CHECK(refusal_of(R"({"model_type": "swin", "depths": [2, 2, 5, 2]})").find("an even number of") != std::string::npos);
+  CHECK(refusal_of(R"({"model_type": "swin", "depths": [2, 2, 5, 2]})").find("an even number") != std::string::npos);
   CHECK(refusal_of(R"({"model_type": "swin", "image_size": 256})").find("windows of 7 do not divide") != std::string::npos);
 }
 
@@ -167,7 +167,7 @@ TEST_CASE("Whisper and DINOv3 have the published number of parameters") {
       "encoder_ffn_dim": 5120, "encoder_layers": 32, "max_source_positions": 1500, "max_target_positions": 448,
       "num_mel_bins": 128, "num_hidden_layers": 32, "vocab_size": 51866, "activation_function": "gelu")";
   CHECK(model_of_text(whisper + R"(, "decoder_ffn_dim": 5120})").parameters() == 1'543'490'560);
-  CHECK(refusal_of(whisper + R"(, "decoder_ffn_dim": 2560})").find("the same sizes") != std::string::npos);
+  CHECK(refusal_of(whisper + R"(, "decoder_ffn_dim": 2560})").find("of equal sizes") != std::string::npos);
   CHECK(refusal_of(whisper + R"(, "tie_word_embeddings": false})").find("shares the embedding") != std::string::npos);
   CHECK(model_of_text(R"({"model_type": "whisper"})").parameters() == 37'760'640);
   const std::string dino = R"({"model_type": "dinov3_vit", "architectures": ["DINOv3ViTModel"], "image_size": 224,
