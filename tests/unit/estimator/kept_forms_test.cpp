@@ -273,10 +273,10 @@ TEST_CASE("backward of attention sums gradients of queries, and those of keys an
   const std::string apart =
       "  - fully_connected: 48\n    name: queries\n  - fully_connected: 80\n    name: rest\n"
       "    from: input\n";
-  CHECK(backward_of_attention(apart, "  - attention: {heads: 4, value_size: 8}\n    from: [queries, rest]\n") ==
+  CHECK(backward_of_attention(apart, "  - attention: {heads: 4, value_size: 8, fused: true}\n    from: [queries, rest]\n") ==
         32 * 48 * 4);
   // Two heads of keys and values for four heads of queries: expanded gradients of both.
-  CHECK(backward_of_attention("  - fully_connected: 64\n", "  - attention: {heads: 4, kv_heads: 2}\n") ==
+  CHECK(backward_of_attention("  - fully_connected: 64\n", "  - attention: {heads: 4, kv_heads: 2, fused: true}\n") ==
         32 * 32 * (4 + 2 * 2));
 }
 
