@@ -12,7 +12,7 @@ namespace ddl {
 /// How a framework trains, according to its file (docs/software.md).
 struct SoftwareFile {
   std::string name, description;
-  std::string framework{};  ///< the software of which this one is a variant, not inherited; empty: it is no variant
+  std::string framework{};   ///< the software of which this one is a variant, not inherited; empty: it is no variant
   Settings settings;         ///< the settings in the file
   AdmittedChoices admits{};  ///< choices that a search may use
 

@@ -7,8 +7,8 @@
 
 #include "estimator/choices/plan_choice.hpp"
 #include "estimator/layers/host_launches.hpp"
-#include "estimator/layers/stage_balance.hpp"
 #include "estimator/layers/recomputed_layers.hpp"
+#include "estimator/layers/stage_balance.hpp"
 #include "estimator/memory/memory.hpp"
 #include "estimator/schedules/schedule.hpp"
 #include "estimator/step/step_of.hpp"

@@ -1,10 +1,9 @@
 // Fuzzes the output of a communication benchmark. Times are above zero, and facts do not contradict
 // each other. Fitted values are finite, and are parsed back from a coefficients file.
 
-#include "calibration/network/benchmarks/benchmark_formats.hpp"
-
 #include <cmath>
 
+#include "calibration/network/benchmarks/benchmark_formats.hpp"
 #include "calibration/network/fits/fit.hpp"
 #include "calibration/network/fits/measured_curves.hpp"
 #include "calibration/network/fits/network_section.hpp"

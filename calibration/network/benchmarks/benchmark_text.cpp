@@ -1,8 +1,8 @@
 #include "calibration/network/benchmarks/benchmark_text.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>

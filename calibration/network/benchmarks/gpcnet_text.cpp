@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "calibration/network/benchmarks/benchmark_formats.hpp"
 #include "calibration/network/benchmarks/benchmark_text.hpp"
 #include "calibration/network/benchmarks/exchange_facts.hpp"
-#include "calibration/network/benchmarks/benchmark_formats.hpp"
 #include "core/source_text.hpp"
 #include "profiler/importers/trace_events.hpp"
 

@@ -267,7 +267,8 @@ std::optional<double> number_after(const Configuration& configuration, std::stri
     number = std::strtod(value.c_str(), &end);
     if (value.empty() || *end != '\0' || !(*number >= 1) || std::floor(*number) != *number) {
       configuration.fail({ConfigField::optimizer_arguments},
-                         fmt::format("{} is {}, not a whole number above zero", key, quote(value)), "use for example rank=128");
+                         fmt::format("{} is {}, not a whole number above zero", key, quote(value)),
+                         "use for example rank=128");
     }
   }
   return number;

@@ -102,8 +102,8 @@ struct DecoderParts {
   bool is_gated = true;
   bool has_embedding_norm = false;  ///< whether the first layer reads a norm of the embedding
   bool has_output_cap = false;      ///< whether the key `final_logit_softcapping` limits the head's output by default
-  bool has_output_gate = false;  ///< whether the output of attention is gated
-  double turned = 1;             ///< share of a head's channels that rotary positions rotate
+  bool has_output_gate = false;     ///< whether the output of attention is gated
+  double turned = 1;                ///< share of a head's channels that rotary positions rotate
   DecoderUnrotated unrotated = DecoderUnrotated::none;
   DecoderWindows windows = DecoderWindows::none;
   std::int64_t window = 0;          ///< default size of the window

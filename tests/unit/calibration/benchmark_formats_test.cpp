@@ -1,6 +1,8 @@
 // Outputs of communication benchmarks other than nccl-tests and OSU's first tests, and outputs behind prefixes. The texts
 // are excerpts of published outputs, each with its source.
 
+#include "calibration/network/benchmarks/benchmark_formats.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -10,7 +12,6 @@
 
 #include <fmt/format.h>
 
-#include "calibration/network/benchmarks/benchmark_formats.hpp"
 #include "calibration/network/benchmarks/gpcnet_text.hpp"
 #include "calibration/network/fits/fit.hpp"
 #include "calibration/network/fits/pair_contention.hpp"
@@ -477,8 +478,7 @@ TEST_CASE("GPCNeT's bandwidths alone and under load give the congestion") {
 }
 
 TEST_CASE("an output that is not used is named as what it is") {
-  CHECK(contains(error_in("RocmBandwidthTest Version: 2.6.0\n"),
-                 "the output of rocm-bandwidth-test is not used: "));
+  CHECK(contains(error_in("RocmBandwidthTest Version: 2.6.0\n"), "the output of rocm-bandwidth-test is not used: "));
   CHECK(contains(error_in("Network Tests v1.3\n| Name | Avg |\n"), "GPCNeT's network_test"));
   CHECK(contains(error_in("one line\n size  Latency\n"), "f.txt:2:1: no reader supports this format of a table"));
 }

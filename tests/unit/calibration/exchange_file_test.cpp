@@ -1,11 +1,10 @@
-#include "calibration/network/benchmarks/benchmark_formats.hpp"
-
 #include <algorithm>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "calibration/network/benchmarks/benchmark_formats.hpp"
 #include "core/source_text.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_of.hpp"

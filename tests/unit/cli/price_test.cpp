@@ -44,8 +44,8 @@ TEST_CASE("a price is read with its currency before or after the number, and wit
 }
 
 TEST_CASE("an invalid price is refused with a hint") {
-  for (const std::string text : {"", "h100=", "=2", "2.5USD/d", "2.5XX", "2.5XYZ/h", "USB 2", "USD2EUR", "-1", "0", "nan", "inf", "1e9", "2,3",
-                                 "h100=2,H100=3", "2.5 USD per hour", "2.5USD/h/h", ",", "h100=2,"}) {
+  for (const std::string text : {"", "h100=", "=2", "2.5USD/d", "2.5XX", "2.5XYZ/h", "USB 2", "USD2EUR", "-1", "0", "nan",
+                                 "inf", "1e9", "2,3", "h100=2,H100=3", "2.5 USD per hour", "2.5USD/h/h", ",", "h100=2,"}) {
     INFO(text);
     UnitProblem problem;
     CHECK_FALSE(parse_prices(text, problem).has_value());
