@@ -64,7 +64,7 @@ void add_command(std::string& page, const CommandDescription& command) {
 }
 
 constexpr std::array<std::pair<const char*, const char*>, 5> exit_statuses{{
-    {"0", "The question is answered."},
+    {"0", "The command succeeded."},
     {"1", "Nothing fits, or a tolerance was missed."},
     {"2", "The question cannot be answered. The standard error shows where and why."},
     {"3", "The training may not fit (check)."},

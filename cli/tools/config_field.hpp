@@ -103,7 +103,7 @@ enum class ConfigField {
   stage_layout,    ///< the layers of each virtual stage, as Megatron-LM writes them: `Et*3|tt|L`
   embedding_slot,  ///< yes or no: the embedding counts as a block of the first stage
   loss_slot,       ///< yes or no: head and loss count as a block of the last stage
-  routing,         ///< name of Routing
+  routing,         ///< a name of the enumeration Routing
   routing_forced,  ///< yes or no: benchmarks give each expert equally many tokens
   routing_bias,    ///< yes or no: a bias for each expert balances their loads
   capacity_factor,

@@ -7,8 +7,8 @@
 namespace ddl {
 namespace {
 
-/// Bytes that a kernel may find in the last cache of a device: 256 MB of Instinct MI300X are the most [AMD, CDNA 3 white
-/// paper].
+/// Upper bound of the bytes that a kernel finds in a device's last-level cache: the largest one has 256 MB (Instinct
+/// MI300X) [AMD, CDNA 3 white paper].
 constexpr double most_cached = 256e6;
 /// Multiplications with Winograd's tiles of 4 × 4, divided by those of the direct algorithm for windows of 3 × 3: 36 / (16 ·
 /// 9).

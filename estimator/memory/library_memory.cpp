@@ -81,7 +81,7 @@ CommunicationBuffers communication_buffers(const Plan& plan, const Device& devic
 
 ContextBytes context_bytes(const Device& device, bool all_kernels) {
   if (!has_libraries(device)) return {};
-  // `most`: a Titan V with PyTorch 1.3 [pytorch/pytorch, issue 28394].
+  // `most` was measured on a Titan V with PyTorch 1.3 [pytorch/pytorch, issue 28394].
   constexpr Bytes as_needed(500 * mib), most(1008 * mib);
   const Bytes whole = device.whole_context.value_or(most);
   if (all_kernels) return {whole, whole + kept_by_driver(device)};

@@ -71,8 +71,8 @@ class LinearAttention final : public Operation {
       if (s_.norm) all.push_back({.flops = 4 * values, .activation_items = 2 * values, .kind = KernelKind::layer_norm});
     } else if (pass == Pass::backward_data) {
       if (s_.norm) all = {{.flops = 8 * values, .activation_items = 3 * values, .kind = KernelKind::layer_norm}};
-      // The gradient of queries needs products of output gradients with values, and states. Those of keys and values also
-      // need products of queries and keys, and the gradients of states.
+      // The gradient of queries needs the states, and the products of output gradients and values. The gradients of keys and
+      // values also need the products of queries and keys, and the gradients of the states.
       all.push_back(kernel(pairs + inside + 2 * through, 4 * values));
       all.push_back(kernel(2 * pairs + 2 * inside + 3 * through, 6 * values));
     } else if (pass == Pass::backward_weight && s_.norm) {

@@ -127,7 +127,7 @@ struct Kept {
   /// sample's group of channels.
   double statistics = 0;
   double batch_statistics = 0;  ///< like `statistics`, but once per micro-batch: per channel, or a loss's weight
-  /// Elements in the precision of activations that the operation keeps in addition if it runs operator by operator: inputs
+  /// Additional elements, in the precision of activations, that the operation keeps if it runs operator by operator: inputs
   /// and outputs of its operators.
   double operator_items = 0;
 };

@@ -80,8 +80,8 @@ void look_up(Translation& translation, const onnx::NodeProto& node, const Value&
   const std::int64_t count = size_of(atoms_of(tokens.view, first_position));
   if (network.layers.empty()) network.input.extent[0] = count;
   if (network.input.extent[0] != count) {
-    translation.graph().fail(
-        node, fmt::format("{} tokens are looked up, but the network starts with {}", count, network.input.extent[0]));
+    translation.graph().fail(node, fmt::format("{} tokens are looked up, but the input of the network has {} tokens", count,
+                                               network.input.extent[0]));
   }
   TensorShape shape = network.shape(tokens.view.tensor);
   shape.channels = table.shape->at(1);
