@@ -302,10 +302,10 @@ void add_sources(Document& document, const Study& study, std::int64_t gpus, cons
   }
   if (study.job().facts.experts > 1) document.line("experts: " + routing_text(study.assumptions()), 2);
   if (const double straggler = study.assumptions().straggler; straggler > 1) {
-    document.line(fmt::format("straggler: kernels of the slowest device take {:.4g} times as long, and {}", straggler,
-                              is_lone(study.assumptions().synchronization) ? "only the worker of this device waits"
-                                                                           : "the other devices wait"),
-                  2);
+    document.line(
+        fmt::format("straggler: kernels of the slowest device take {:.4g} times as long, and {}", straggler,
+                    is_lone(study.assumptions().synchronization) ? "only its worker waits" : "the other devices wait"),
+        2);
   }
   if (const Assumptions& assumptions = study.assumptions(); assumptions.synchronization != Synchronization::sync) {
     document.line(fmt::format("synchronization: {}{}; a step is one batch of each worker; convergence is not predicted",
