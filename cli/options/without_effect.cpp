@@ -22,8 +22,8 @@
 namespace ddl {
 namespace {
 
-/// The prediction of a plan, to compare it with another one. Figures that take long to compute are computed only if all other
-/// figures are equal.
+/// The prediction of a plan, to compare it with another one. Figures that take long to compute are computed only if all
+/// other figures are equal.
 class Prediction {
  public:
   Prediction(const Study& study, const Plan& plan) : study_(study), estimator_(study.job()) {
