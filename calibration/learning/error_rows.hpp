@@ -1,9 +1,12 @@
 #pragma once
 
+#include <cmath>
 #include <cstddef>
+#include <map>
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "calibration/inputs/study.hpp"
@@ -47,6 +50,25 @@ struct LeftOut {
 /// Whether a fit leaves the row out.
 [[nodiscard]] inline bool is_left_out(const LeftOut& left_out, const ErrorRow& row) {
   return !left_out.name.empty() && group_of(left_out.by, row) == left_out.name;
+}
+
+/// Whether an interval covers ln(measured / predicted).
+[[nodiscard]] inline bool holds(const TimeInterval& interval, double log_ratio) {
+  return std::log(interval.low) <= log_ratio && log_ratio <= std::log(interval.high);
+}
+/// The mean over groups of the share of a group's rows for which `held` is true, so that each group counts the same.
+/// `group`: a text of a row. 1 without rows.
+template <class Held>
+[[nodiscard]] double mean_of_groups(std::span<const ErrorRow> rows, std::string ErrorRow::*group, const Held& held) {
+  std::map<std::string, std::pair<int, int>> counts;  // rows for which `held` is true, and all rows
+  for (const ErrorRow& row : rows) {
+    auto& [true_rows, all] = counts[row.*group];
+    true_rows += held(row) ? 1 : 0;
+    ++all;
+  }
+  double sum = 0;
+  for (const auto& [name, count] : counts) sum += static_cast<double>(count.first) / count.second;
+  return counts.empty() ? 1 : sum / static_cast<double>(counts.size());
 }
 
 /// A table of runs, with the machine and the coefficients for runs that name none.

@@ -139,10 +139,6 @@ class SideFit {
   TimeErrors errors_;
 };
 
-bool holds(const TimeInterval& interval, double log_ratio) {
-  return std::log(interval.low) <= log_ratio && log_ratio <= std::log(interval.high);
-}
-
 void widen(TimeErrors& errors, double by) {
   for (const Side side : sides) {
     for (ErrorWidth& each : errors.sources) each.*side *= by;
@@ -230,15 +226,8 @@ void set_measured_software(TimeErrors& errors, std::span<const ErrorRow> rows, c
 /// The share of stand-ins whose interval covers the run, on average over the software that ran, because an unknown software
 /// may be any of these.
 double stand_in_coverage(const TimeErrors& errors, std::span<const ErrorRow> stand_ins) {
-  std::map<std::string, std::pair<int, int>> software;  // number of covered rows, and of all rows
-  for (const ErrorRow& row : stand_ins) {
-    auto& [held, all] = software[row.ran];
-    held += holds(interval_of(errors, row.time), row.log_ratio) ? 1 : 0;
-    ++all;
-  }
-  double sum = 0;
-  for (const auto& [name, counts] : software) sum += static_cast<double>(counts.first) / counts.second;
-  return software.empty() ? 1 : sum / static_cast<double>(software.size());
+  return mean_of_groups(stand_ins, &ErrorRow::ran,
+                        [&](const ErrorRow& row) { return holds(interval_of(errors, row.time), row.log_ratio); });
 }
 
 /// Sets TimeErrors::new_software to the quantiles of the shifts between the predictions with two software's settings. Each
@@ -281,15 +270,8 @@ std::vector<Evidence> evidence_of(std::span<const ErrorRow> rows) {
 }
 
 double learned_coverage(const TimeErrors& errors, std::span<const ErrorRow> learned) {
-  std::map<std::string, std::pair<int, int>> sets;  // number of covered runs, and of all runs
-  for (const ErrorRow& row : learned) {
-    auto& [held, all] = sets[row.set];
-    held += holds(interval_of(errors, row.time), row.log_ratio) ? 1 : 0;
-    ++all;
-  }
-  double sum = 0;
-  for (const auto& [set, counts] : sets) sum += static_cast<double>(counts.first) / counts.second;
-  return sets.empty() ? 1 : sum / static_cast<double>(sets.size());
+  return mean_of_groups(learned, &ErrorRow::set,
+                        [&](const ErrorRow& row) { return holds(interval_of(errors, row.time), row.log_ratio); });
 }
 
 /// Fits TimeErrors::learned_scatter to runs within the range of the fits, and learned_growth to runs beyond this range.
