@@ -6,7 +6,8 @@ namespace ddl {
 namespace peft_tables {
 
 // The file adapter_config.json next to adapters describes them and names their base model [huggingface/peft,
-// src/peft/config.py; src/peft/tuners/lora/config.py, loha/config.py and lokr/config.py]. It has no settings of the training.
+// src/peft/config.py; src/peft/tuners/lora/config.py, loha/config.py and lokr/config.py]. It has no settings of the
+// training.
 constexpr auto types = argument_words("LORA=lora", "LOHA>lora", "LOKR>lora");
 // Without DoRA, `peft_type` names the kind.
 constexpr auto weighted = argument_words("true=dora", "false=");
