@@ -18,7 +18,7 @@ endfunction()
 # Adds a CTest test that runs the test cases of the sources. The test cases are part of PROGRAM, by default the program of the
 # folder, so that a module's tests are compiled and linked once. The label of the test is its top folder (unit, property).
 # SLOW: the test takes seconds and has the label `slow`; `./dev test --quick` leaves slow tests out. THREADS: the test starts
-# threads and has the label `threads`; `./dev tsan` runs these tests. CTest reports the test as
+# threads and has the label `threads`; `./dev tsan` builds `tests_with_threads` and runs these tests. CTest reports the test as
 # skipped if all its test cases report that they cannot run (tests/skip.hpp). A case that can be skipped has its own file and
 # test, so that the skip is visible.
 function(ddl_add_test name)
@@ -47,6 +47,10 @@ function(ddl_add_test name)
   endif()
   if(arg_THREADS)
     list(APPEND labels threads)
+    if(NOT TARGET tests_with_threads)
+      add_custom_target(tests_with_threads)
+    endif()
+    add_dependencies(tests_with_threads ${arg_PROGRAM})
   endif()
   # Tests must not read the user's own measurements on this machine.
   set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${labels}" SKIP_RETURN_CODE 77

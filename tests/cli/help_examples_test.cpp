@@ -103,8 +103,7 @@ bool runs_here(const std::string& command) {
        {"ddl-oracle profile resnet50", "ddl-oracle serve", "mpirun ", "srun ", "ddl-oracle man | man"}) {
     if (command.starts_with(other)) return false;
   }
-  return !(command.find("| source") != std::string::npos ||
-           (command.find("net.onnx") != std::string::npos && !bool(HAS_ONNX)));
+  return !(command.find("| source") != std::string::npos || (command.find("net.onnx") != std::string::npos && !HAS_ONNX));
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ struct Case {
   double D = 0, B = 0, delta = 4, alpha = 0, beta = 0, gamma = 1;
   Plan plan;
 
-  [[nodiscard]] double I() const { return D / B; }
+  [[nodiscard]] double I() const { return D / B; }  // NOLINT(readability-identifier-naming): the name of the paper
   [[nodiscard]] double sum(const std::function<double(const Row&)>& term) const {
     double total = 0;
     for (const Row& row : layers) total += term(row);

@@ -30,8 +30,10 @@ struct Parts {
   [[nodiscard]] std::vector<Value> all(cudnnBackendAttributeName_t name) const {
     const auto found = values.find(name);
     if (found == values.end()) return {};
+    // NOLINTBEGIN(bugprone-sizeof-expression): a value may be a pointer.
     std::vector<Value> result(found->second.size() / sizeof(Value));
     std::memcpy(result.data(), found->second.data(), result.size() * sizeof(Value));
+    // NOLINTEND(bugprone-sizeof-expression)
     return result;
   }
   template <class Value>
@@ -471,7 +473,7 @@ Parts& parts(cudnnBackendDescriptor_t descriptor) { return *static_cast<Parts*>(
 template <class Value>
 void keep(Parts& to, cudnnBackendAttributeName_t name, const Value& value) {
   const auto* bytes = reinterpret_cast<const char*>(&value);
-  to.values[name].assign(bytes, bytes + sizeof value);
+  to.values[name].assign(bytes, bytes + sizeof value);  // NOLINT(bugprone-sizeof-expression): a value may be a pointer
 }
 
 std::vector<const Parts*> operations_of(const Parts& graph) {

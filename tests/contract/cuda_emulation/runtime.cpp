@@ -50,7 +50,8 @@ void restart(const Timeline& from) {
 }
 
 void launched(double seconds) {
-  if (launches_until_broken >= 0 && launches_until_broken-- == 0) broken = breaks_with;
+  if (launches_until_broken == 0) broken = breaks_with;
+  if (launches_until_broken >= 0) --launches_until_broken;
   if (is_recording) {
     ++recorded;
     return;

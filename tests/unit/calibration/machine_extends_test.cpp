@@ -116,8 +116,8 @@ TEST_CASE("peaks are replaced as a whole, and another device does not inherit pr
 TEST_CASE("levels are replaced as a whole, together with the topology") {
   CHECK(extended(mine + one_level).levels.size() == 1);
   const Folder folder;
-  const std::string torus = folder.write("torus.yaml", head + mine + one_level +
-                                                           R"(  - name: torus
+  folder.write("torus.yaml", head + mine + one_level +
+                                 R"(  - name: torus
     units: {value: 4, source: mine}
     latency: {value: 2 us, source: mine}
     bandwidth: {value: 50 GB/s, source: mine}

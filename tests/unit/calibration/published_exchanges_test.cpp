@@ -38,7 +38,7 @@ ExchangeFacts facts_of(const std::string& line) {
   for (std::string word; std::getline(words, word, ',');) {
     const std::string key = word.substr(0, word.find('='));
     const std::string value = word.substr(word.find('=') + 1);
-    if (key == "operation") facts.operation = parse_operation(value).value();
+    if (key == "operation") facts.operation = parse_operation(value);
     if (key == "ranks") facts.ranks = std::stoi(value);
     if (key == "nodes") facts.nodes = std::stoi(value);
   }

@@ -22,7 +22,7 @@ using Arguments = std::vector<std::string>;
 
 Json explained(Arguments plan) {
   plan.insert(plan.begin(), "explain");
-  plan.push_back("--memory");
+  plan.emplace_back("--memory");
   return run_command(plan).json();
 }
 

@@ -34,12 +34,12 @@ TEST_CASE("a saved job has the memory and all choices of the plan from which it 
       "--model resnet50 --machine abci --strategy data --degrees data=4 --older-framework --no-overlap",
       "--model vgg16 --machine abci --strategy data+spatial --degrees data=2,spatial=2x2 --allreduce ring --no-input",
       "--model vit_b_16 --strategy data --degrees data=4 --precision fp16 --mixed-precision autocast --batch-per-gpu 128",
-      "--model vit_b_16 --strategy data --degrees data=4 --precision fp16 --mixed-precision autocast --older-framework "
-      "--optimizer adamw --optimizer-implementation fused",
+      ("--model vit_b_16 --strategy data --degrees data=4 --precision fp16 --mixed-precision autocast --older-framework "
+       "--optimizer adamw --optimizer-implementation fused"),
       "--model resnet50 --strategy data --degrees data=8 --allreduce parameter-server --parameter-servers 3 --input leader",
       "--model resnet50 --strategy data --degrees data=8 --allreduce sparse --sparse-density 0.003 --input-exposed",
-      "--model gpt2 --strategy tensor+data --degrees tensor=2,data=2 --mixed-precision full --zero 2 --micro-batches 4 "
-      "--global-batch 64",
+      ("--model gpt2 --strategy tensor+data --degrees tensor=2,data=2 --mixed-precision full --zero 2 --micro-batches 4 "
+       "--global-batch 64"),
       "--model gpt2-medium --strategy data+pipeline --degrees data=2,pipeline=4 --schedule gpipe --micro-batches 8 "
       "--recompute "
       "full",

@@ -23,7 +23,7 @@ namespace {
 
 using namespace ddl;
 
-constexpr double GiB = 1024.0 * 1024 * 1024;
+constexpr double gib = 1024.0 * 1024 * 1024;
 
 /// A row's cells, by the names of the columns.
 struct Row {
@@ -38,7 +38,7 @@ struct Row {
 Machine rtx_3090() {
   Machine machine = nodes_of_four();
   machine.device.name = "NVIDIA GeForce RTX 3090";
-  machine.device.memory = Bytes(23.69 * GiB);
+  machine.device.memory = Bytes(23.69 * gib);
   machine.device.compute_capability = 8.6;
   machine.device.whole_context = Bytes(1486.0 * 1024 * 1024);  // calibration/devices/capabilities.yaml
   return machine;
@@ -248,8 +248,8 @@ TEST_CASE("measured peaks of language models are predicted") {
       options.details = false;
       // The device is an H100 with 96 GB [torchtitan, docs/performance.md], minus the driver's
       // part. Cached segments are returned when the memory is full.
-      if (row.text("set") == "torchtitan") options.capacity = Bytes(94.5 * GiB);
-      if (deepspeed) options.capacity = Bytes(75.0 * GiB);
+      if (row.text("set") == "torchtitan") options.capacity = Bytes(94.5 * gib);
+      if (deepspeed) options.capacity = Bytes(75.0 * gib);
       const MemoryTimeline timeline = memory_timeline({owned.job, plan, costs, firsts[at], firsts[at + 1], stage}, options);
       Bytes peak = row.text("quantity") == "allocated" ? timeline.peak.allocated : timeline.peak_reserved;
       // nvidia-smi includes memory outside of the allocator.
@@ -266,7 +266,7 @@ TEST_CASE("measured peaks of language models are predicted") {
     const double error = ours / row.number("bytes") - 1;
     table_text +=
         fmt::format("{:12} {:46} {:7.2f} {:7.2f} {:+.1f} %, allocated {:.2f}, at most {:.2f}\n", row.text("set"),
-                    row.text("run"), row.number("bytes") / GiB, ours / GiB, 100 * error, allocated / GiB, bound / GiB);
+                    row.text("run"), row.number("bytes") / gib, ours / gib, 100 * error, allocated / gib, bound / gib);
     errors[row.text("set")].push_back(std::abs(error));
     if (deepspeed) {
       ++bloom;

@@ -409,10 +409,8 @@ TEST_CASE("four stages of DualPipe run the eight parts of its order, mirrored at
   CHECK(lines[0] == "F1 F2 F3 f5 b5 w5 f6 F4 w6 b6 f7 W1 B1 w7 b7 f8 W2 B2 w8 b8 B3 W3 B4 W4");
   CHECK(lines[1] == "F1 f5 F2 f6 F3 w5 b5 f7 W1 B1 F4 w6 b6 f8 W2 B2 w7 b7 W3 B3 b8 B4 w8 W4");
   for (const std::size_t stage : {0U, 1U}) {
-    std::string mirrored = lines[3 - stage];
     std::string expected;
-    for (std::size_t i = 0; i < mirrored.size(); ++i) {
-      const char letter = mirrored[i];
+    for (const char letter : lines[3 - stage]) {
       if (letter >= '1' && letter <= '8') {
         expected += static_cast<char>(letter <= '4' ? letter + 4 : letter - 4);
       } else if (letter != ' ') {

@@ -86,7 +86,7 @@ Texts exchanges_of(const LayerShard& shard) {
 /// A model divided by one plan.
 struct Divided {
   Divided(Model a_model, Plan a_plan, const Assumptions& some_assumptions = {})
-      : model(std::move(a_model)), facts(facts_of(model)), plan(a_plan), assumptions(some_assumptions) {}
+      : model(std::move(a_model)), facts(facts_of(model)), plan(std::move(a_plan)), assumptions(some_assumptions) {}
   Divided(const Divided&) = delete;
   Divided& operator=(const Divided&) = delete;
 
