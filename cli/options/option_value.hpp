@@ -46,7 +46,7 @@ Option add_parsed(const Command& command, const std::string& name, Value& into, 
     UnitProblem problem;
     auto value = parse(text, problem);
     if (!value) throw Error(name + ": " + problem.message, hint.empty() ? problem.hint : hint);
-    into = *std::move(value);
+    into = *std::move(value);  // NOLINT(bugprone-optional-value-conversion): `into` may be optional
   };
   return command.add_option_function(name, read, description, type);
 }

@@ -102,14 +102,16 @@ class ZeroSearch {
     const Model& model = *estimator_.job().facts.model;
     const bool has_blocks =
         std::any_of(model.layers.begin(), model.layers.end(), [](const Layer& layer) { return layer.block >= 0; });
-    for (int first = layers.first, next = first; first < layers.last; first = next) {
+    for (int first = layers.first; first < layers.last;) {
       double parameters = 0;
-      for (next = first; next < layers.last; ++next) {
+      int next = first;
+      for (; next < layers.last; ++next) {
         const double own = parameters_of(stage, next);
         if (!has_blocks && own > 0 && parameters > 0) break;
         parameters += own;
       }
       if (parameters > 0) kinds_.push_back({stage.stage, {{first, next}}, parameters, {}, {}, {}});
+      first = next;
     }
   }
 

@@ -54,6 +54,7 @@ struct FreeWith {
 using Base = std::unique_ptr<event_base, FreeWith<event_base_free>>;
 using Http = std::unique_ptr<evhttp, FreeWith<evhttp_free>>;
 using Event = std::unique_ptr<event, FreeWith<event_free>>;
+using Events = short;  // NOLINT(google-runtime-int): libevent's type of flags
 using Buffer = std::unique_ptr<evbuffer, FreeWith<evbuffer_free>>;
 
 constexpr timeval sweep_interval{0, 250'000};
@@ -179,11 +180,11 @@ class HttpServer::State {
     evhttp_set_gencb(
         http_.get(), [](evhttp_request* request, void* self) { static_cast<State*>(self)->take(request); }, this);
     wakeup_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    add(wakeup_, EV_READ | EV_PERSIST, [](evutil_socket_t, short, void* self) { static_cast<State*>(self)->send_found(); });
+    add(wakeup_, EV_READ | EV_PERSIST, [](evutil_socket_t, Events, void* self) { static_cast<State*>(self)->send_found(); });
     for (const int signal : {SIGINT, SIGTERM})
-      add(signal, EV_SIGNAL | EV_PERSIST, [](evutil_socket_t, short, void* self) { static_cast<State*>(self)->end(); });
+      add(signal, EV_SIGNAL | EV_PERSIST, [](evutil_socket_t, Events, void* self) { static_cast<State*>(self)->end(); });
     sweep_.reset(event_new(
-        base_.get(), -1, EV_PERSIST, [](evutil_socket_t, short, void* self) { static_cast<State*>(self)->sweep(); }, this));
+        base_.get(), -1, EV_PERSIST, [](evutil_socket_t, Events, void* self) { static_cast<State*>(self)->sweep(); }, this));
   }
 
   State(const State&) = delete;
@@ -209,7 +210,7 @@ class HttpServer::State {
   }
 
  private:
-  void add(int of, short what, event_callback_fn call) {
+  void add(int of, Events what, event_callback_fn call) {
     Event made(event_new(base_.get(), of, what, call, this));
     event_add(made.get(), nullptr);
     events_.push_back(std::move(made));
@@ -315,7 +316,9 @@ class HttpServer::State {
     pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
       job.thread = std::thread([this, &job] { work(job); });
-    } catch (const std::system_error&) {}
+    } catch (const std::system_error&) {
+      job.thread = std::thread();
+    }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return job.thread.joinable();
   }
