@@ -232,8 +232,8 @@ dnnl::primitive_attr own_scratchpad() {
 
 std::unique_ptr<PreparedKernel> primitive_kernel(const Device& device, const dnnl::primitive& primitive,
                                                  const dnnl::memory::desc& scratchpad, std::string algorithm,
-                                                 std::vector<Argument> arguments) {
-  return std::make_unique<PrimitiveKernel>(device, primitive, scratchpad, std::move(algorithm), std::move(arguments));
+                                                 const std::vector<Argument>& arguments) {
+  return std::make_unique<PrimitiveKernel>(device, primitive, scratchpad, std::move(algorithm), arguments);
 }
 
 std::unique_ptr<PreparedKernel> loop_kernel(std::vector<KernelTensor> tensors,

@@ -93,7 +93,7 @@ struct Argument {
 /// Returns a kernel that runs one primitive, and before and after it the reorders that its layouts need.
 [[nodiscard]] std::unique_ptr<PreparedKernel> primitive_kernel(const Device& device, const dnnl::primitive& primitive,
                                                                const dnnl::memory::desc& scratchpad, std::string algorithm,
-                                                               std::vector<Argument> arguments);
+                                                               const std::vector<Argument>& arguments);
 /// Returns a kernel that runs a plain loop, for operations that the library lacks. `buffers` have the order of `tensors`.
 [[nodiscard]] std::unique_ptr<PreparedKernel> loop_kernel(std::vector<KernelTensor> tensors,
                                                           std::function<void(std::span<DeviceBuffer* const>)> loop);
