@@ -123,9 +123,9 @@ MachineChain::MachineChain(const YamlNode& root, std::string_view bundled) {
                   "one of them must extend another machine, or none");
   }
   // The files are read from the last one on, because a file may use the sources of the files that it extends.
-  for (const YamlNode& root : std::ranges::reverse_view(roots)) {
-    const auto sources = files_.empty() ? std::optional(root.at("sources")) : root.find("sources");
-    auto file = std::make_shared<File>(File{root, sources ? Citations(*sources) : Citations()});
+  for (const YamlNode& read : std::ranges::reverse_view(roots)) {
+    const auto sources = files_.empty() ? std::optional(read.at("sources")) : read.find("sources");
+    auto file = std::make_shared<File>(File{read, sources ? Citations(*sources) : Citations()});
     if (!files_.empty()) file->citations.add_missing(files_.front()->citations);
     files_.insert(files_.begin(), std::move(file));
   }
