@@ -40,9 +40,8 @@ TEST_CASE("a saved job has the memory and all choices of the plan from which it 
       "--model resnet50 --strategy data --degrees data=8 --allreduce sparse --sparse-density 0.003 --input-exposed",
       ("--model gpt2 --strategy tensor+data --degrees tensor=2,data=2 --mixed-precision full --zero 2 --micro-batches 4 "
        "--global-batch 64"),
-      "--model gpt2-medium --strategy data+pipeline --degrees data=2,pipeline=4 --schedule gpipe --micro-batches 8 "
-      "--recompute "
-      "full",
+      ("--model gpt2-medium --strategy data+pipeline --degrees data=2,pipeline=4 --schedule gpipe --micro-batches 8 "
+       "--recompute full"),
       "--model bert-base --machine dgx-h100 --gpus 16 --precision fp32 --optimizer lamb",
       "--model llama2-7b --machine dgx-h100 --gpus 64 --batch-per-gpu 1 --mixed-precision full",
       "--model unet --machine abci --gpus 4 --batch-per-gpu 2 --coefficients none --optimizer adafactor",
