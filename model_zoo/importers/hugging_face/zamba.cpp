@@ -70,7 +70,7 @@ FamilyModel read_zamba2(HuggingFaceConfig& config) {
       letters[static_cast<std::size_t>(number)] = 'H';
     }
   } else {
-    for (const std::size_t number : {6, 12, 18, 24, 30, 36, 42, 47, 51}) {
+    for (const std::size_t number : {6U, 12U, 18U, 24U, 30U, 36U, 42U, 47U, 51U}) {
       if (number < layers) letters[number] = 'H';
     }
   }
