@@ -16,9 +16,9 @@ bool are_sparse(const Assumptions& assumptions, const ModelFacts& facts) {
 /// update in backward needs the gradient of the whole batch [meta-pytorch/torchtune, recipes/full_finetune_single_device.py,
 /// optimizer_in_bwd; hiyouga/LLaMA-Factory, src/llamafactory/hparams/parser.py; huggingface/transformers, trainer.py].
 void add_gradient_limits(const Plan& plan, const Assumptions& assumptions, Limits& limits) {
-  const auto micro_batches = static_cast<double>(plan.micro_batches);
-  const auto stages = static_cast<double>(plan.mesh[Axis::pipeline]), replicas = static_cast<double>(plan.mesh.replicas());
-  const bool is_whole = plan.mesh.devices() == plan.mesh.replicas();
+  const auto micro_batches = static_cast<double>(plan.micro_batches), replicas = static_cast<double>(plan.mesh.replicas());
+  const auto stages = static_cast<double>(plan.mesh[Axis::pipeline]);
+  const bool is_whole = static_cast<double>(plan.mesh.devices()) == replicas;
   if (is_projected(plan.optimizer) && (!is_whole || (plan.zero_stage > 0 && replicas > 1)))
     limits.add({.kind = Limit::Kind::whole_gradients, .wanted = static_cast<double>(plan.zero_stage)});
   if (!assumptions.updates_in_backward) return;

@@ -1,10 +1,35 @@
-// Fuzzes saved outputs of the tools that describe a host. Counts are above zero, and rates are finite.
+// Fuzzes saved outputs of the tools that describe a host. Counts are above zero, and rates are finite. A machine file that
+// is drafted from the outputs can be parsed.
 
 #include "calibration/inputs/captured_host.hpp"
 
+#include <array>
 #include <cmath>
+#include <optional>
 
+#include "calibration/inputs/machine_draft.hpp"
+#include "calibration/inputs/machine_reader.hpp"
 #include "tests/fuzz/fuzzer.hpp"
+
+namespace ddl {
+namespace {
+
+/// Drafts machines that extend one of several nodes, and one of a single node.
+void draft(const HostFacts& facts) {
+  static const std::array<SourcedMachine, 2> machines{load_sourced_machine("dgx-a100"),
+                                                      load_sourced_machine("dgx-station-a100")};
+  for (const SourcedMachine& like : machines) {
+    for (const std::optional<int> nodes : {std::optional<int>(), std::optional<int>(3)}) {
+      const auto drafted = result_of([&] {
+        return draft_machine({.name = "ours", .extends = like.machine.name, .like = like, .nodes = nodes, .host = facts});
+      });
+      if (drafted) static_cast<void>(parse_sourced_machine(drafted->text, "ours.yaml"));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ddl
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text = ddl::text_of(data, size);
@@ -22,5 +47,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (facts->ports)
     ddl::require(facts->ports->count > 0 && std::isfinite(facts->ports->gigabits), "ports without a number or a rate");
   if (facts->nodes) ddl::require(facts->nodes->count > 0, "no nodes");
+  ddl::draft(*facts);
   return 0;
 }

@@ -4,11 +4,14 @@
 #include <cmath>
 
 #include "calibration/network/benchmarks/benchmark_formats.hpp"
+#include "calibration/network/benchmarks/gpcnet_text.hpp"
 #include "calibration/network/fits/fit.hpp"
 #include "calibration/network/fits/measured_curves.hpp"
 #include "calibration/network/fits/network_section.hpp"
+#include "calibration/network/fits/pair_contention.hpp"
 #include "core/yaml_node.hpp"
 #include "tests/fuzz/fuzzer.hpp"
+#include "tests/fuzz/reports.hpp"
 
 namespace ddl {
 namespace {
@@ -44,6 +47,26 @@ void fit(const std::vector<ExchangeSeries>& series) {
   require(read_measured_network(written.at("communication")) == network, "measured times are read back as others");
 }
 
+void check_pairs(std::vector<ExchangeSeries> series) {
+  std::vector<std::string> warnings;
+  for (const PairContention& each : take_pair_contention(series, warnings)) {
+    require(each.pairs > 1, "pairs that are none");
+    require(std::isfinite(each.together.value()) && each.together.value() >= 0, "a bandwidth that is none");
+    require(!each.slowdown || (std::isfinite(*each.slowdown) && *each.slowdown > 0), "a slowdown that is none");
+  }
+}
+
+/// `text`: output of GPCNeT, whose reader takes a path.
+void read_congestion(const std::string& text) {
+  if (text.find("NetworkLoad Tests v") == std::string::npos) return;
+  const FileOfText file(text, ".txt");
+  const auto congestion = result_of([&] { return load_gpcnet_congestion(file.path()); });
+  if (!congestion || !*congestion) return;
+  require(std::isfinite((*congestion)->median) && (*congestion)->median >= 1, "a congestion that is none");
+  require(std::isfinite((*congestion)->spread) && (*congestion)->spread >= 1, "a spread that is none");
+  require((*congestion)->nodes >= 0, "a negative number of nodes");
+}
+
 }  // namespace
 }  // namespace ddl
 
@@ -64,7 +87,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         ddl::require(std::isfinite(row.message.value()) && row.message.value() >= 0, "a size that is none");
       }
     }
+    ddl::check_pairs(*series);
     if (ddl::are_few(*series)) ddl::fit(*series);
   }
+  ddl::read_congestion(ddl::text_of(data, size));
   return 0;
 }

@@ -1,4 +1,4 @@
-// Fuzzes a trace of PyTorch's profiler: the resulting profile can be parsed back.
+// Fuzzes a trace of PyTorch's profiler, and times of whole steps: the resulting profile can be parsed back.
 
 #include "profiler/importers/pytorch_trace.hpp"
 
@@ -6,6 +6,7 @@
 
 #include "model_zoo/files/load_model.hpp"
 #include "model_zoo/network/model.hpp"
+#include "profiler/importers/step_times.hpp"
 #include "tests/fuzz/fuzzer.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -17,8 +18,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       "  - fully_connected: 48\n  - attention: {heads: 4}\n  - fully_connected: 16\n  - loss: cross_entropy\n",
       "m.yaml");
   const auto imported = ddl::result_of([&] {
-    return ddl::import_pytorch_trace(ddl::text_of(data, size), "any.json", model,
-                                     {.samples = {}, .precision = {}, .optimizer = {}, .device = "d"});
+    const std::string text = ddl::text_of(data, size);
+    const ddl::ProfileImportOptions options{.samples = {}, .precision = {}, .optimizer = {}, .device = "d"};
+    return ddl::is_step_times(text) ? ddl::import_step_times(text, "any.json", model, options)
+                                    : ddl::import_pytorch_trace(text, "any.json", model, options);
   });
   if (!imported) return 0;
   ddl::require(std::isfinite(imported->matched.value()) && imported->matched <= imported->step,

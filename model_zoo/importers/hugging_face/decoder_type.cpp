@@ -95,7 +95,9 @@ void read_parts(HuggingFaceConfig& config, const DecoderType& type, Decoder& dec
   decoder.residual_dropout =
       config.fraction({"resid_pdrop", "residual_dropout", "hidden_dropout"}, type.parts.residual_dropout);
   decoder.embedding_dropout = config.fraction({"embd_pdrop", "embedding_dropout"}, type.parts.embedding_dropout);
-  decoder.head = config.head_of(type.classes, type.parts.other_classes);
+  decoder.head = type.parts.is_encoder
+                     ? config.head_with(type.classes, {{"ForMaskedLM", "language_model"}, {"Model", "none"}})
+                     : config.head_of(type.classes, type.parts.other_classes);
   decoder.tied = config.tied(type.parts.is_tied);
   decoder.labels = config.labels();
   config.warn_of_predictors();
@@ -151,8 +153,8 @@ bool is_llama(const DecoderType& type, const Decoder& decoder) {
   const std::string& letters = decoder.layers.letters;
   const bool alike = letters.find_first_not_of(letters.front()) == std::string::npos &&
                      std::string_view("FfWw").find(letters.front()) != std::string_view::npos && decoder.layers.chunk == 0;
-  return alike && !type.parts.has_output_gate && usual_norms && few_norms && experts_alone && no_dropouts &&
-         !decoder.parallel && type.parts.is_gated && !decoder.head_bias && decoder.turned > 0;
+  return alike && !type.parts.is_encoder && !type.parts.has_output_gate && usual_norms && few_norms && experts_alone &&
+         no_dropouts && !decoder.parallel && type.parts.is_gated && !decoder.head_bias && decoder.turned > 0;
 }
 
 /// Sets the parameters that the families `llama` and `decoder` share.
@@ -252,6 +254,7 @@ FamilyModel general(const DecoderType& type, const Decoder& decoder) {
   if (!has_weights && decoder.query_key_norm != DecoderQueryKeyNorm::none) model.set_flag("query_key_scale", false);
   model.set_flag("gated", type.parts.is_gated);
   if (type.parts.has_output_gate) model.set_flag("output_gate", true);
+  if (type.parts.is_encoder) model.set_flag("causal", false);
   model.set_flag("qkv_bias", decoder.qkv_bias);
   model.set_flag("projection_bias", decoder.projection_bias);
   model.set_flag("feed_forward_bias", decoder.feed_forward_bias);

@@ -100,6 +100,7 @@ struct DecoderParts {
   DecoderNorms norms = DecoderNorms::before;
   DecoderSwitch parallel{};
   bool is_gated = true;
+  bool is_encoder = false;          ///< whether each token attends to all others, and the head predicts masked words
   bool has_embedding_norm = false;  ///< whether the first layer reads a norm of the embedding
   bool has_output_cap = false;      ///< whether the key `final_logit_softcapping` limits the head's output by default
   bool has_output_gate = false;     ///< whether the output of attention is gated

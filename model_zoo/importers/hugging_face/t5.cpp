@@ -4,11 +4,12 @@ namespace ddl {
 
 namespace {
 
-/// The defaults of T5Config, or of MT5Config.
+/// The defaults of T5Config, MT5Config or UMT5Config.
 struct T5Defaults {
   std::int64_t layers, heads, feed_forward, vocabulary;
   std::string_view kind;
   bool tied;
+  bool has_own_biases = false;  ///< whether each layer has biases of positions
 };
 
 // Inputs and targets are assumed to have the same length: 512, unless an old file has
@@ -30,6 +31,7 @@ FamilyModel t5_model(HuggingFaceConfig& config, const std::string& classes, cons
   model.set("vocabulary", config.size({"vocab_size"}, usual.vocabulary));
   model.set("tokens", config.tokens({"n_positions"}, 512));
   model.set("buckets", config.integer({"relative_attention_num_buckets"}, 32));
+  if (usual.has_own_biases) model.set_flag("own_biases", true);
   // In `gated-gelu`, the prefix says that a second branch is multiplied. The activation function follows the prefix.
   constexpr std::string_view gate = "gated-";
   const std::string kind = config.text({"feed_forward_proj"}, std::string(usual.kind));
@@ -56,6 +58,18 @@ FamilyModel read_mt5(HuggingFaceConfig& config) {
   return t5_model(
       config, "MT5",
       {.layers = 8, .heads = 6, .feed_forward = 1024, .vocabulary = 250112, .kind = "gated-gelu", .tied = false});
+}
+
+FamilyModel read_umt5(HuggingFaceConfig& config) {
+  config.accept("scalable_attention");
+  return t5_model(config, "UMT5",
+                  {.layers = 8,
+                   .heads = 6,
+                   .feed_forward = 1024,
+                   .vocabulary = 250112,
+                   .kind = "gated-gelu",
+                   .tied = true,
+                   .has_own_biases = true});
 }
 
 }  // namespace ddl

@@ -27,8 +27,8 @@ std::int64_t read_encoder(HuggingFaceConfig& config, FamilyModel& model, std::in
   return hidden;
 }
 
-// The defaults are those of ViTConfig. A model without a classifier has a pooler, like ViTModel.
-FamilyModel read_vit(HuggingFaceConfig& config) {
+/// Reads the keys of ViTConfig, whose defaults DeiTConfig and ViTMSNConfig have, too.
+FamilyModel read_vit_keys(HuggingFaceConfig& config) {
   FamilyModel model{.family = "vit"};
   (void)read_encoder(config, model, 16);
   model.set("feed_forward", config.size({"intermediate_size"}, 3072));
@@ -37,10 +37,80 @@ FamilyModel read_vit(HuggingFaceConfig& config) {
   model.set("fused", config.fused());
   model.set_number("dropout", config.fraction({"hidden_dropout_prob"}, 0));
   model.set_number("attention_dropout", config.fraction({"attention_probs_dropout_prob"}, 0));
-  model.set("head", config.head_with("ViT", {{"ForImageClassification", "classifier"}, {"Model", "none"}}));
   model.set("classes", config.labels());
   return model;
 }
+
+// A model without a classifier has a pooler, like ViTModel.
+FamilyModel read_vit(HuggingFaceConfig& config) {
+  FamilyModel model = read_vit_keys(config);
+  model.set("head", config.head_with("ViT", {{"ForImageClassification", "classifier"}, {"Model", "none"}}));
+  return model;
+}
+
+// A second trained token has a classifier of its own only in the class with a teacher.
+FamilyModel read_deit(HuggingFaceConfig& config) {
+  FamilyModel model = read_vit_keys(config);
+  const std::string head = config.head_with(
+      "DeiT",
+      {{"ForImageClassificationWithTeacher", "distilled"}, {"ForImageClassification", "classifier"}, {"Model", "none"}});
+  model.set_flag("distilled", head == "distilled");
+  model.set("head", head == "distilled" ? "classifier" : head);
+  if (head == "distilled") return model;
+  model.set("registers", std::int64_t{1});
+  model.set_flag("register_positions", true);
+  return model;
+}
+
+// The class ViTMSNModel has no pooler, and is not read.
+FamilyModel read_vit_msn(HuggingFaceConfig& config) {
+  FamilyModel model = read_vit_keys(config);
+  model.set("head", config.head_with("ViTMSN", {{"ForImageClassification", "classifier"}}));
+  return model;
+}
+
+namespace {
+
+/// Reads BEiT and its successor, whose class names begin with `classes`. Their keys have no biases. As in the library,
+/// three further distances are those from, to and of the class token.
+FamilyModel read_beit_keys(HuggingFaceConfig& config, std::string_view classes) {
+  FamilyModel model{.family = "vit"};
+  static_cast<void>(read_encoder(config, model, 16));
+  const std::int64_t side = config.size({"image_size"}, 224) / config.size({"patch_size"}, 16);
+  model.set("feed_forward", config.size({"intermediate_size"}, 3072));
+  model.set("activation", config.activation({"hidden_act"}, "gelu"));
+  model.set_flag("key_bias", false);
+  model.set_flag("layer_scale", config.positive("layer_scale_init_value").value_or(true));
+  if (!config.boolean("use_absolute_position_embeddings", false)) model.set("class_position", "none");
+  if (config.boolean("use_relative_position_bias", false)) {
+    model.set("distances", (2 * side - 1) * (2 * side - 1) + 3);
+  } else {
+    model.set("fused", config.fused());
+  }
+  const bool is_mean = config.boolean("use_mean_pooling", true);
+  // The class token is no part of the mean.
+  if (is_mean) model.set("registers", std::int64_t{1});
+  model.set("pooled", is_mean ? "mean" : "class");
+  model.set_number("dropout", config.fraction({"hidden_dropout_prob"}, 0));
+  model.set_number("attention_dropout", config.fraction({"attention_probs_dropout_prob"}, 0));
+  model.set("head", config.head_with(classes, {{"ForImageClassification", "classifier"}}));
+  model.set("classes", config.labels());
+  config.require("use_shared_relative_position_bias", false, "each layer of the bundled family has its own biases");
+  config.require("use_mask_token", false, "the bundled family has no token of masked patches");
+  config.require("add_fpn", false, "the bundled family classifies images");
+  // Keys of the classes for masked images and segmentation.
+  for (const std::string_view key :
+       {"vocab_size", "drop_path_rate", "pool_scales", "use_auxiliary_head", "auxiliary_loss_weight", "auxiliary_channels",
+        "auxiliary_num_convs", "auxiliary_concat_input", "semantic_loss_ignore_index", "out_features", "out_indices",
+        "stage_names", "reshape_hidden_states"})
+    config.accept(key);
+  return model;
+}
+
+}  // namespace
+
+FamilyModel read_beit(HuggingFaceConfig& config) { return read_beit_keys(config, "Beit"); }
+FamilyModel read_data2vec_vision(HuggingFaceConfig& config) { return read_beit_keys(config, "Data2VecVision"); }
 
 // The defaults are those of DINOv3ViTConfig.
 FamilyModel read_dinov3(HuggingFaceConfig& config) {

@@ -28,6 +28,10 @@ void accept_speech_keys(HuggingFaceConfig& config) {
                                      "mask_feature_prob",
                                      "mask_feature_length",
                                      "mask_feature_min_masks",
+                                     "num_clusters",
+                                     "num_ctc_classes",
+                                     "replace_prob",
+                                     "max_bucket_distance",
                                      "num_codevectors_per_group",
                                      "num_codevector_groups",
                                      "contrastive_logits_temperature",
@@ -101,12 +105,10 @@ FamilyModel read_speech(HuggingFaceConfig& config, std::string_view classes, boo
   require_list(config, "conv_dim", {512, 512, 512, 512, 512, 512, 512});
   require_list(config, "conv_stride", {5, 2, 2, 2, 2, 2, 2});
   require_list(config, "conv_kernel", {10, 3, 3, 3, 3, 2, 2});
-  // The library's default is no bias.
-  if (config.boolean("conv_bias", false) != (norm == "layer"))
-    config.unknown(config.has("conv_bias") ? "conv_bias" : "feat_extract_norm",
-                   fmt::format("'feat_extract_norm: {}' with{} 'conv_bias: true' is not known: only convolutions that each "
-                               "have a norm have a bias",
-                               norm, norm == "layer" ? "out" : ""));
+  const bool has_bias = config.boolean("conv_bias", false);
+  if (norm == "layer" && !has_bias) model.set_flag("wave_bias", false);
+  if (norm == "group" && has_bias)
+    config.unknown("conv_bias", "only convolutions that each have a norm have a bias in the bundled family");
   config.require("feat_proj_layer_norm", true, "a norm precedes the projection of features");
   config.require("conv_pos_batch_norm", false, "the convolution of positions has a norm of its weights");
   config.require_number("num_conv_pos_embeddings", 128, "the convolution of positions reads 128 positions");
@@ -120,9 +122,18 @@ FamilyModel read_speech(HuggingFaceConfig& config, std::string_view classes, boo
 
 }  // namespace
 
-// Defaults of Wav2Vec2Config, HubertConfig and Wav2Vec2ConformerConfig.
+// Defaults of Wav2Vec2Config, HubertConfig, UniSpeechConfig, UniSpeechSatConfig, WavLMConfig and Wav2Vec2ConformerConfig.
 FamilyModel read_wav2vec2(HuggingFaceConfig& config) { return read_speech(config, "Wav2Vec2", false); }
 FamilyModel read_hubert(HuggingFaceConfig& config) { return read_speech(config, "Hubert", false); }
+FamilyModel read_unispeech(HuggingFaceConfig& config) { return read_speech(config, "UniSpeech", false); }
+FamilyModel read_unispeech_sat(HuggingFaceConfig& config) { return read_speech(config, "UniSpeechSat", false); }
+// All layers add distance biases of the first layer to their scores.
+FamilyModel read_wavlm(HuggingFaceConfig& config) {
+  FamilyModel model = read_speech(config, "WavLM", false);
+  model.set("buckets", config.integer({"num_buckets"}, 320));
+  config.warn("left out: the gates of distance biases, which each layer computes from its input");
+  return model;
+}
 FamilyModel read_wav2vec2_conformer(HuggingFaceConfig& config) { return read_speech(config, "Wav2Vec2Conformer", true); }
 
 }  // namespace ddl

@@ -659,8 +659,10 @@ TEST_CASE("a model's name may set parameters to other values") {
 
   CHECK(error_of([] { (void)load_model("bert-large@token=128"); }) ==
         "bert-large@token=128:1:1: the family 'bert' has no parameter 'token'\n  token: 128\n  ^\nhint: did you mean "
-        "'tokens'? known parameters: layers, hidden, heads, feed_forward, vocabulary, tokens, positions, types, activation, "
-        "composed, fused, dropout, attention_dropout, head, masked, classes");
+        "'tokens'? known parameters: layers, hidden, heads, feed_forward, vocabulary, tokens, positions, types, word_size, "
+        "norms, embedding_norm, turned, buckets, shared, gated, bias, up_bias, down_bias, activation, composed, fused, "
+        "dropout, "
+        "attention_dropout, pooler_activation, head, masked, classes");
   for (const std::string wrong : {"@=1", "@tokens=1@tokens=2", "@tokens={a: b}", "@tokens=", "@tokens=1@", "@a=[1"}) {
     INFO(wrong);
     CHECK(error_of([&] { (void)load_model("gpt2" + wrong); }).starts_with("'" + wrong + "' has no parameter after '@'\n"));

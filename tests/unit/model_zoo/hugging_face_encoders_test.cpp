@@ -82,6 +82,105 @@ TEST_CASE("ESM-2 and BioGPT have the number of parameters that transformers buil
             .parameters() == 1'571'188'800);
 }
 
+TEST_CASE("encoders of text have the number of parameters that transformers builds") {
+  // transformers 5.24 on the device `meta`, default configurations, and those of the named models at huggingface.co.
+  const auto count = [](const std::string& keys) { return model_of_text("{" + keys + "}").parameters(); };
+  const auto of = [](const std::string& type, const std::string& architecture) {
+    return R"("model_type": ")" + type + R"(", "architectures": [")" + architecture + "\"]";
+  };
+  CHECK(count(of("albert", "AlbertForPreTraining")) == 223'158'450);
+  // albert-base-v2
+  CHECK(count(of("albert", "AlbertForSequenceClassification") +
+              R"(, "hidden_size": 768, "num_attention_heads": 12, "intermediate_size": 3072)") == 11'685'122);
+  CHECK(count(of("electra", "ElectraForPreTraining")) == 13'549'057);
+  CHECK(count(of("electra", "ElectraForMaskedLM")) == 13'546'682);
+  CHECK(count(of("electra", "ElectraForSequenceClassification")) == 13'549'314);
+  // electra-base-discriminator
+  CHECK(count(of("electra", "ElectraForPreTraining") + R"(, "embedding_size": 768, "hidden_size": 768,
+              "num_attention_heads": 12, "intermediate_size": 3072)") == 109'483'009);
+  // mpnet-base, of which all-mpnet-base-v2 is made
+  CHECK(count(of("mpnet", "MPNetModel") + R"(, "max_position_embeddings": 514)") == 109'486'464);
+  CHECK(count(of("mpnet", "MPNetForMaskedLM") + R"(, "max_position_embeddings": 514)") == 109'518'527);
+  CHECK(count(of("nomic_bert", "NomicBertModel")) == 136'731'648);
+  CHECK(count(of("nomic_bert", "NomicBertForMaskedLM")) == 137'354'304);
+  // The keys of nomic-embed-text-v1.5
+  CHECK(count(of("nomic_bert", "NomicBertModel") + R"(, "activation_function": "swiglu", "n_embd": 768, "n_head": 12,
+              "n_inner": 3072, "n_layer": 12, "n_positions": 8192, "vocab_size": 30528)") == 136'731'648);
+  CHECK(count(of("gte", "GteModel")) == 305'368'320);
+  CHECK(count(of("gte", "GteForMaskedLM")) == 306'210'496);
+  CHECK(count(of("jina_embeddings_v3", "JinaEmbeddingsV3ForMaskedLM")) == 559'616'146);
+  CHECK(count(of("megatron-bert", "MegatronBertForPreTraining")) == 334'723'458);
+  CHECK(count(of("roberta-prelayernorm", "RobertaPreLayerNormForMaskedLM")) == 124'698'201);
+  CHECK(count(of("xlm-roberta-xl", "XLMRobertaXLForMaskedLM")) == 3'482'741'760);
+  CHECK(count(of("data2vec-text", "Data2VecTextForMaskedLM")) == 109'514'298);
+  CHECK(count(of("eurobert", "EuroBertForMaskedLM")) == 310'266'624);
+  // EuroBERT-2.1B
+  CHECK(count(of("eurobert", "EuroBertForMaskedLM") + R"(, "hidden_size": 2304, "intermediate_size": 6144,
+              "num_hidden_layers": 32, "num_attention_heads": 18, "num_key_value_heads": 6)") == 2'403'092'736);
+  CHECK(refusal_of(R"({"model_type": "albert", "num_hidden_groups": 2})").find("have the same weights") !=
+        std::string::npos);
+}
+
+TEST_CASE("later layers of ALBERT and MPNet own no weights that they share") {
+  const Model albert = model_of_text(R"({"model_type": "albert", "architectures": ["AlbertModel"]})");
+  const Model longer =
+      model_of_text(R"({"model_type": "albert", "architectures": ["AlbertModel"], "num_hidden_layers": 24})");
+  CHECK(longer.parameters() == albert.parameters());
+  CHECK(longer.macs() > 1.9 * albert.macs());
+}
+
+TEST_CASE("encoders with decoders, of images and of speech have the number of parameters that transformers builds") {
+  // As above. Marian is without the sines of its positions, which the library keeps as frozen weights.
+  CHECK(model_of_text(R"({"model_type": "marian"})").parameters() == 414'307'328 - 2 * 1'024 * 1'024);
+  // opus-mt-en-de
+  CHECK(model_of_text(R"({"model_type": "marian", "vocab_size": 58101, "d_model": 512, "encoder_layers": 6,
+      "decoder_layers": 6, "encoder_ffn_dim": 2048, "decoder_ffn_dim": 2048, "encoder_attention_heads": 8,
+      "decoder_attention_heads": 8, "max_position_embeddings": 512, "activation_function": "swish"})")
+            .parameters() == 74'410'496 - 2 * 512 * 512);
+  CHECK(model_of_text(R"({"model_type": "blenderbot"})").parameters() == 2'696'268'800);
+  CHECK(model_of_text(R"({"model_type": "blenderbot-small"})").parameters() == 85'113'344);
+  CHECK(model_of_text(R"({"model_type": "plbart"})").parameters() == 139'220'736);
+  CHECK(model_of_text(R"({"model_type": "umt5"})").parameters() == 172'122'112);
+  CHECK(model_of_text(R"({"model_type": "umt5", "architectures": ["UMT5EncoderModel"], "vocab_size": 256384,
+      "d_model": 4096, "d_ff": 10240, "num_layers": 24, "num_heads": 64})")
+            .parameters() == 5'680'910'336);
+  CHECK(refusal_of(R"({"model_type": "marian", "decoder_vocab_size": 7})").find("share the embedding") != std::string::npos);
+  CHECK(model_of_text(R"({"model_type": "deit", "num_labels": 1000})").parameters() == 87'338'192);
+  CHECK(model_of_text(R"({"model_type": "deit", "num_labels": 1000, "architectures": ["DeiTForImageClassification"]})")
+            .parameters() == 86'569'192);
+  CHECK(model_of_text(R"({"model_type": "deit", "architectures": ["DeiTModel"]})").parameters() == 86'390'784);
+  CHECK(model_of_text(R"({"model_type": "vit_msn", "num_labels": 1000})").parameters() == 86'567'656);
+  const std::string biases = R"("num_labels": 1000, "use_relative_position_bias": true)";
+  CHECK(model_of_text(R"({"model_type": "beit", )" + biases + "}").parameters() == 86'530'984);
+  CHECK(model_of_text(R"({"model_type": "beit", "hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16,
+      "intermediate_size": 4096, )" +
+                      biases + "}")
+            .parameters() == 304'430'568);
+  CHECK(model_of_text(R"({"model_type": "data2vec-vision", )" + biases + "}").parameters() == 86'530'984);
+  CHECK(model_of_text(R"({"model_type": "beit", "num_labels": 1000, "use_mean_pooling": false})").parameters() ==
+        86'425'576);
+  // dit-base-finetuned-rvlcdip
+  CHECK(
+      model_of_text(R"({"model_type": "beit", "num_labels": 16, "use_absolute_position_embeddings": true})").parameters() ==
+      85'820'176);
+  // SegFormer-B0 and B5 for ADE20K
+  CHECK(model_of_text(R"({"model_type": "segformer", "num_labels": 150})").parameters() == 3'752'694);
+  CHECK(model_of_text(R"({"model_type": "segformer", "num_labels": 150, "hidden_sizes": [64, 128, 320, 512],
+      "depths": [3, 6, 40, 3], "decoder_hidden_size": 768})")
+            .parameters() == 84'708'694);
+  CHECK(refusal_of(R"({"model_type": "segformer", "depths": [2, 2]})").find("four stages") != std::string::npos);
+  // Without the vector of masked positions and the norms of the positional convolution (families/wav2vec2.yaml), and for
+  // WavLM without the gates of its distance biases.
+  CHECK(model_of_text(R"({"model_type": "unispeech"})").parameters() == 94'396'320 - 768 - 128);
+  CHECK(model_of_text(R"({"model_type": "unispeech-sat"})").parameters() == 94'396'320 - 768 - 128);
+  CHECK(model_of_text(R"({"model_type": "wavlm"})").parameters() == 94'406'544 - 768 - 128 - 12 * (12 + 8 * 64 + 8));
+  const std::string large = R"("hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16,
+      "intermediate_size": 4096, "feat_extract_norm": "layer", "do_stable_layer_norm": true, "conv_bias": false})";
+  CHECK(model_of_text(R"({"model_type": "unispeech-sat", )" + large).parameters() == 315'467'936 - 1'024 - 128);
+  CHECK(model_of_text(R"({"model_type": "wavlm", )" + large).parameters() ==
+        315'485'920 - 1'024 - 128 - 24 * (16 + 8 * 64 + 8));
+}
+
 TEST_CASE("an imported CLIP has the layers of the bundled model") {
   const Model theirs = model_of_text(R"({"model_type": "clip", "architectures": ["CLIPModel"]})");
   const Model ours = load_model("clip-vit-b-32");

@@ -1,0 +1,3 @@
+train:
+	echo $$HOME $$(nproc) $(shell nproc) ${A} $(
+	+torchrun $$ train.py
