@@ -281,8 +281,9 @@ std::span<const SettingRow> setting_rows() {
        .in_launch_files = InLaunchFiles::irrelevant,
        .apply = set_assumption<&A::compiled_sums>},
       {.key = "padded_products",
-       .help = "matrix products in half precision that are padded to whole loads of matrix units: those of the vocabulary, or "
-               "all",
+       .help =
+           "matrix products in half precision that are padded to whole loads of matrix units: those of the vocabulary, or "
+           "all",
        .kind = Kind::name,
        .names = padded_products_names,
        .by_software = true,

@@ -220,8 +220,7 @@ KernelModel::KernelModel(const Device& device, Precision precision, const Assump
       copies_(assumptions.memory_format == MemoryFormat::channels_first && peaks_.has_matrix_units),
       copies_volumes_(assumptions.copies_volumes && !is_mixed(precision) && !device.is_processor) {
   // XLA pads products in half precision alone.
-  const bool pads_all =
-      assumptions.padded_products == PaddedProducts::all && is_mixed(precision) && !is_narrow(precision);
+  const bool pads_all = assumptions.padded_products == PaddedProducts::all && is_mixed(precision) && !is_narrow(precision);
   peaks_.pads_batches = pads_all;
   if (!pads_all && assumptions.padded_products != PaddedProducts::vocabulary)
     least_per_unaligned_flop_ = seconds_per_unaligned_flop(device, peaks_);

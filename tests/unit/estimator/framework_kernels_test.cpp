@@ -364,7 +364,8 @@ TEST_CASE("older compiled code has a kernel for each sum of a layer norm or soft
       return items;
     };
     const std::vector<Work> kernels = at.operation->kernels(pass, at.input_shapes, at.output_shape);
-    return sum(with_separate_sums(kernels, *at.operation, pass, static_cast<double>(at.output_shape.items()))) - sum(kernels);
+    return sum(with_separate_sums(kernels, *at.operation, pass, static_cast<double>(at.output_shape.items()))) -
+           sum(kernels);
   };
   using enum Pass;
   constexpr double items = 24 * 16, scores = 2 * 16 * 16;
@@ -373,7 +374,7 @@ TEST_CASE("older compiled code has a kernel for each sum of a layer norm or soft
   CHECK(more(0, backward_weight) == 0);
   CHECK(more(1, forward) == 2 * scores);  // the largest score and the sum of exponentials
   CHECK(more(1, backward_data) == Approx(2 * scores));
-  CHECK(more(2, forward) == 0);  // the sum of squares belongs to the kernel before it
+  CHECK(more(2, forward) == 0);                    // the sum of squares belongs to the kernel before it
   CHECK(more(2, backward_data) == 2 * items / 3);  // attention returns a third of its channels
   Device device;
   CHECK_FALSE(separates_sums(CompiledSums::blocks, device));
