@@ -76,6 +76,19 @@ inline constexpr EnumNames<AttentionKernels> attention_kernel_names{"flash1", "f
 enum class Fusing { none, half, all, residuals };
 inline constexpr EnumNames<Fusing> fusing_names{"none", "half", "all", "residuals"};
 
+/// Which products are padded to whole loads of matrix units. `vocabulary`: the head, whose vocabulary is padded.
+enum class PaddedProducts { none, vocabulary, all };
+inline constexpr EnumNames<PaddedProducts> padded_products_names{"none", "vocabulary", "all"};
+
+/// The kernels of norms of positions and of softmaxes in compiled code. A kernel cannot use a sum before it has read all of
+/// its terms. Therefore, compilers end a kernel with a sum, or keep its terms in a block.
+enum class CompiledSums {
+  blocks,         ///< one kernel for the layer
+  ampere_blocks,  ///< one kernel since compute capability 8.0, else one for each sum, and one for the result
+  separate,       ///< one kernel for each sum, and one for the result
+};
+inline constexpr EnumNames<CompiledSums> compiled_sums_names{"blocks", "ampere-blocks", "separate"};
+
 /// Which kernels compute formulas of several operators: the scaled and masked softmax of attention that is not fused, and an
 /// activation written as a formula.
 enum class CompositeKernels {
@@ -277,6 +290,8 @@ struct Assumptions {
   bool loss_parallel = false;
   MemoryFormat memory_format = MemoryFormat::channels_last;
   Fusing fusing = Fusing::none;
+  CompiledSums compiled_sums = CompiledSums::blocks;
+  PaddedProducts padded_products = PaddedProducts::none;
   CompositeKernels composites = CompositeKernels::fused;
   SinkKernels sinks = SinkKernels::fused;
   /// Whether attention reads a mask, as if a sample has padding, instead of hiding later tokens by their position.

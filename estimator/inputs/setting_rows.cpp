@@ -272,6 +272,23 @@ std::span<const SettingRow> setting_rows() {
        .by_software = true,
        .in_launch_files = InLaunchFiles::irrelevant,
        .apply = set_assumption<&A::fusing>},
+      {.key = "compiled_sums",
+       .help = "kernels of fused layer norms and softmaxes: one, or one for each of their sums (separate; ampere-blocks: "
+               "before compute capability 8.0)",
+       .kind = Kind::name,
+       .names = compiled_sums_names,
+       .by_software = true,
+       .in_launch_files = InLaunchFiles::irrelevant,
+       .apply = set_assumption<&A::compiled_sums>},
+      {.key = "padded_products",
+       .help =
+           "matrix products in half precision that are padded to whole loads of matrix units: those of the vocabulary, or "
+           "all",
+       .kind = Kind::name,
+       .names = padded_products_names,
+       .by_software = true,
+       .in_launch_files = InLaunchFiles::irrelevant,
+       .apply = set_assumption<&A::padded_products>},
       {.key = "composites",
        .help = "whether chains of elementwise operators are fused into one kernel",
        .kind = Kind::name,

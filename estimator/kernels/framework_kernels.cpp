@@ -242,6 +242,35 @@ std::vector<Work> with_composed_layers(std::vector<Work> kernels, const Operatio
   return kernels;
 }
 
+bool separates_sums(CompiledSums sums, const Device& device) {
+  constexpr double triton = 8.0;
+  return sums == CompiledSums::separate ||
+         (sums == CompiledSums::ampere_blocks && device.compute_capability.value_or(triton) < triton);
+}
+
+std::vector<Work> with_separate_sums(std::vector<Work> kernels, const Operation& operation, Pass pass, double items) {
+  std::vector<Work> sums;
+  const auto add = [&](double moved) { sums.push_back({.activation_items = moved, .kind = KernelKind::elementwise}); };
+  if (pass != Pass::forward && pass != Pass::backward_data) return kernels;
+  if (operation.type() == "norm") {
+    const std::string_view kind = operation.attribute_values().text("kind");
+    if (kind == "layer" && pass == Pass::forward) add(items);
+    if ((kind == "layer" || kind == "rms") && pass == Pass::backward_data) add(2 * items);
+  }
+  for (const Work& work : kernels) {
+    if (work.kernel_kind() != KernelKind::softmax) continue;
+    if (pass == Pass::forward) {
+      const double scores = work.activation_items / 2;
+      add(scores);
+      add(scores);
+    } else {
+      add(work.activation_items * 2 / 3);
+    }
+  }
+  kernels.insert(kernels.end(), sums.begin(), sums.end());
+  return kernels;
+}
+
 std::vector<Work> with_wide_adapters(std::vector<Work> kernels, const Operation& operation, Pass pass, double input_items,
                                      bool is_autocast) {
   if (operation.adapters() == 0 || kernels.size() < 2) return kernels;

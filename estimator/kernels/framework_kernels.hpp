@@ -87,6 +87,18 @@ namespace ddl {
 [[nodiscard]] std::vector<Work> with_composed_layers(std::vector<Work> kernels, const Operation& operation, Pass pass,
                                                      double items, bool is_mixed);
 
+/// Returns the kernels of a pass in compiled code with a kernel for each sum (CompiledSums::separate). A layer norm reads
+/// its input for the variance and for the result; the kernel before it sums up the mean. Backward reads the input and the
+/// gradient for two sums over channels, and for the result. A softmax reads its scores for the largest one, for the sum
+/// of exponentials and for the result, and in backward its output and gradient twice [XLA,
+/// service/gpu/instruction_fusion.cc; the first pass that fuses these kernels is service/gpu/softmax_rewriter_triton.cc of
+/// 2023]. `items`: elements of the output.
+[[nodiscard]] std::vector<Work> with_separate_sums(std::vector<Work> kernels, const Operation& operation, Pass pass,
+                                                   double items);
+
+/// Returns whether compiled code has a kernel for each sum of a norm or softmax on a device.
+[[nodiscard]] bool separates_sums(CompiledSums sums, const Device& device);
+
 /// Returns the kernels of a layer with adapters in fp32 whose base is in half precision. `input_items`: the elements of the
 /// layer's input. Each adapter converts its input and computes in fp32 (Work::is_wide); the sum of both results is converted
 /// back. These products are in fp32 and not in TF32, as PyTorch multiplies by default. Under autocast, products convert the

@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 
+#include "estimator/kernels/alignment.hpp"
 #include "estimator/kernels/clock.hpp"
 #include "estimator/kernels/datasheet_bound.hpp"
 #include "estimator/kernels/forms/forms.hpp"
@@ -218,6 +219,11 @@ KernelModel::KernelModel(const Device& device, Precision precision, const Assump
       accumulates_(sums_in_full(assumptions.mixed_precision) && is_mixed(precision)),
       copies_(assumptions.memory_format == MemoryFormat::channels_first && peaks_.has_matrix_units),
       copies_volumes_(assumptions.copies_volumes && !is_mixed(precision) && !device.is_processor) {
+  // XLA pads products in half precision alone.
+  const bool pads_all = assumptions.padded_products == PaddedProducts::all && is_mixed(precision) && !is_narrow(precision);
+  peaks_.pads_batches = pads_all;
+  if (!pads_all && assumptions.padded_products != PaddedProducts::vocabulary)
+    least_per_unaligned_flop_ = seconds_per_unaligned_flop(device, peaks_);
   if (conditions == Conditions::training && peaks_.has_matrix_units && device.attainable_peak < 1)
     least_per_flop_ = 1 / (peaks_.flop_rate * device.attainable_peak);
   for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weight}) {
@@ -382,12 +388,13 @@ KernelModel::Run KernelModel::run(const Work& asked, Pass pass, double samples) 
   const Known& known = this->known(family, shape);
   const double seconds = seconds_at_one_clock(family, known, work, pass, samples);
   const double slower = work.kernel_kind() == KernelKind::fused_attention ? attention_factor_[pass] : 1;
+  const double unaligned = has_unaligned_rows(shape, pass, item_bytes_) ? shape.flops * least_per_unaligned_flop_ : 0;
   const double attainable = is_traffic(work.kernel_kind()) ? 0 : asked.flops * samples * least_per_flop_;
   // Constants and residuals are fitted to measurements with errors, some of them at higher clocks than the datasheet's.
   const double bound = std::max({attainable, datasheet_bound(asked, pass, samples, shape, peaks_),
                                  block_sum_time(norm_sums_, asked, shape.bytes, peaks_)});
   return {&family, known.is_inside, Seconds(bound * under_limit),
-          Seconds(std::max(seconds * slower, bound) * under_limit) + copies(asked, samples)};
+          Seconds(std::max({seconds * slower, bound, unaligned}) * under_limit) + copies(asked, samples)};
 }
 
 KernelTime KernelModel::time(const Work& work, Pass pass, double samples) const {

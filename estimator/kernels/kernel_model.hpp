@@ -109,6 +109,7 @@ class KernelModel {
   double item_bytes_ = 4;
   NormSums norm_sums_ = NormSums::device;
   double least_per_flop_ = 0;    ///< seconds per FLOP of kernels on matrix units at the attainable rate; 0: no limit
+  double least_per_unaligned_flop_ = 0;  ///< the same, for products whose rows are not whole loads
   bool accumulates_ = false;     ///< whether matrix products add weight gradients to fp32 sums
   bool copies_ = false;          ///< whether convolutions work on copies in another memory format
   bool copies_volumes_ = false;  ///< whether 3D convolutions make copies in another format, in addition to `copies_`

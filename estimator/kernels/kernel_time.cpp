@@ -49,6 +49,11 @@ KernelTimes::KernelTimes(const ModelFacts& facts, const Device& device, const Co
   const Model& model = *facts.model;
   const bool fuses = fuses_elementwise(assumptions.fusing, is_mixed(precision));
   if (fuses) fusion_ = facts.fusion;
+  separates_sums_ = fuses && separates_sums(assumptions.compiled_sums, device);
+  if (separates_sums_) {
+    for (std::size_t i = 0; i < fusion_.size(); ++i)
+      if (model.layers[i].operation->type() == "norm") fusion_[i] = Fusion{};
+  }
   if (assumptions.fusing == Fusing::residuals) {
     fuses_residuals_ = true;
     fusion_ = facts.fusion;
@@ -223,6 +228,7 @@ std::vector<Work> KernelTimes::works(std::size_t layer, const Operation& operati
   if (composes_layers_)
     works =
         with_composed_layers(std::move(works), operation, pass, static_cast<double>(output.items()), is_mixed(precision_));
+  if (separates_sums_) works = with_separate_sums(std::move(works), operation, pass, static_cast<double>(output.items()));
   if (wide_softmax_) works = with_wide_softmax(std::move(works), pass, !wide_.empty());
   if (!fusion_.empty() && !fuses_residuals_) fuse_scaling_of_adapters(operation, works);
   if (wide_adapters_)

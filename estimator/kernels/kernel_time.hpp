@@ -141,7 +141,7 @@ class KernelTimes {
   bool wide_adapters_ = false, autocast_adapters_ = false;  ///< whether the weights of adapters are in fp32, under autocast
   BiasKernels convolution_biases_ = BiasKernels::fused, linear_biases_ = BiasKernels::fused;
   bool wide_softmax_ = false;  ///< whether the softmax of attention that writes its scores is in fp32
-  bool has_separate_operators_ = false, composes_layers_ = false, fuses_residuals_ = false;
+  bool has_separate_operators_ = false, composes_layers_ = false, fuses_residuals_ = false, separates_sums_ = false;
   Precision precision_ = Precision::fp32, update_precision_ = Precision::fp32;
   Optimizer optimizer_ = Optimizer::sgd;
   double update_bytes_per_parameter_ = 0;

@@ -351,6 +351,41 @@ TEST_CASE("TensorFlow 1 composes layer norms, softmaxes and dropouts of operator
   CHECK(more(3, forward, false) == 0);
 }
 
+TEST_CASE("older compiled code has a kernel for each sum of a layer norm or softmax") {
+  const Model model = parse_model(
+      "format: 1\nmodel: m\ninput: {channels: 24, tokens: 16}\nlayers:\n"
+      "  - norm: layer\n  - attention: {heads: 2, fused: no}\n  - norm: rms\n",
+      "m.yaml");
+  const auto more = [&](std::size_t layer, Pass pass) {
+    const Layer& at = model.layers[layer];
+    const auto sum = [](const std::vector<Work>& kernels) {
+      double items = 0;
+      for (const Work& work : kernels) items += work.activation_items;
+      return items;
+    };
+    const std::vector<Work> kernels = at.operation->kernels(pass, at.input_shapes, at.output_shape);
+    return sum(with_separate_sums(kernels, *at.operation, pass, static_cast<double>(at.output_shape.items()))) -
+           sum(kernels);
+  };
+  using enum Pass;
+  constexpr double items = 24 * 16, scores = 2 * 16 * 16;
+  CHECK(more(0, forward) == items);  // the variance
+  CHECK(more(0, backward_data) == 2 * items);
+  CHECK(more(0, backward_weight) == 0);
+  CHECK(more(1, forward) == 2 * scores);  // the largest score and the sum of exponentials
+  CHECK(more(1, backward_data) == Approx(2 * scores));
+  CHECK(more(2, forward) == 0);                    // the sum of squares belongs to the kernel before it
+  CHECK(more(2, backward_data) == 2 * items / 3);  // attention returns a third of its channels
+  Device device;
+  CHECK_FALSE(separates_sums(CompiledSums::blocks, device));
+  CHECK(separates_sums(CompiledSums::separate, device));
+  CHECK_FALSE(separates_sums(CompiledSums::ampere_blocks, device));
+  device.compute_capability = 7.0;
+  CHECK(separates_sums(CompiledSums::ampere_blocks, device));
+  device.compute_capability = 8.0;
+  CHECK_FALSE(separates_sums(CompiledSums::ampere_blocks, device));
+}
+
 TEST_CASE("operator by operator, root-mean-square norms and rotary positions move the bytes of their operators") {
   const Model model = parse_model(
       "format: 1\nmodel: m\ninput: {channels: 24, tokens: 16}\nlayers:\n"
