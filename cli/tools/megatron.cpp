@@ -94,9 +94,8 @@ constexpr auto arguments = std::to_array<ArgumentRow>({
     // MindSpeed's first blocks without experts, and its shared experts [Ascend/MindSpeed, mindspeed/features_manager].
     only_read({"--first-k-dense-replace", ConfigField::dense_layers}),
     only_read({"--n-shared-experts", ConfigField::shared_experts}),
-    {"--use-flash-attn", ConfigField::attention, "fused"},
+    {"--use-flash-attn|--use-flash-attn-triton", ConfigField::attention, "fused"},
     only_read({"--use-flash-attn-v2", ConfigField::attention, "flash2"}),
-    only_read({"--use-flash-attn-triton", ConfigField::attention, "fused"}),
     {"--tokenizer-type", ConfigField::tokenizer_kind},
     {"--tokenizer-model|--tokenizer-name-or-path", ConfigField::tokenizer},
     {"--tensor-model-parallel-size", ConfigField::tensor},
@@ -125,6 +124,7 @@ constexpr auto arguments = std::to_array<ArgumentRow>({
     // Arguments of Ascend/MindSpeed-LLM, mindspeed_llm/training/arguments.py.
     only_read({"--lora-r", ConfigField::adapter_rank}),
     only_read({"--lora-dropout", ConfigField::adapter_dropout}),
+    only_read({"--lora-target-modules", ConfigField::adapter_layers}),
     only_read({"--moe-tp-extend-ep", ConfigField::expert_tensor, "1"}),
     // Arguments of alibaba/Megatron-LLaMA, megatron/arguments.py and model/llama_model.py.
     only_read({"--overlapped-distributed-optimizer", PlanChoice::zero, "1"}),
