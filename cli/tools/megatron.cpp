@@ -190,12 +190,12 @@ constexpr auto not_modeled =
                    "--moe-token-dispatcher-type", "--overlap-moe-expert-parallel-comm", "--window-size", "--cuda-graph-impl",
                    "--enable-cuda-graph", "--rampup-batch-size", "--no-gradient-accumulation-fusion", "--tp-comm-overlap");
 
-constexpr auto marks =
-    argument_names("--tensor-model-parallel-size", "--pipeline-model-parallel-size", "--context-parallel-size",
-                   "--expert-model-parallel-size", "--model-parallel-size+--num-layers", "--num-attention-heads",
-                   "--num-query-groups", "--max-position-embeddings", "--ffn-hidden-size", "--use-distributed-optimizer",
-                   "--recompute-granularity", "--transformer-impl", "--use-mcore-models", "--multi-latent-attention",
-                   "--use-megatron-fsdp", "*pretrain_gpt*", "*pretrain_llama*", "*pretrain_bert*", "*pretrain_t5*");
+constexpr auto marks = argument_names(
+    "--tensor-model-parallel-size", "--pipeline-model-parallel-size", "--context-parallel-size",
+    "--expert-model-parallel-size", "--model-parallel-size+--num-layers", "--num-attention-heads", "--num-query-groups",
+    "--max-position-embeddings+--num-layers", "--ffn-hidden-size", "--use-distributed-optimizer", "--recompute-granularity",
+    "--transformer-impl", "--use-mcore-models", "--multi-latent-attention", "--use-megatron-fsdp", "*pretrain_gpt*",
+    "*pretrain_llama*", "*pretrain_bert*", "*pretrain_t5*");
 
 // Arguments that change the time and the memory of a step by less than the accuracy of an estimate.
 constexpr auto harmless = argument_names(

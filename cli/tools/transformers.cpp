@@ -185,6 +185,9 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"--ia3_enable", "these adapters are not read", other_adapters},
     {"--prefix_enable", "these adapters are not read", other_adapters},
     {"--teacher_model*", "a second model runs without gradients", other_model, true},
+    // jxiw/MambaInLlama, train_configs.py: layers of a decoder become Mamba's, and the decoder teaches them.
+    {"--ssm_layers", "not all layers are transformer blocks", other_model, true, "*"},
+    {"--kl_weight", "a second model runs without gradients", other_model, true},
     // Hydra's configurations of programs that build their own trainer share names with Trainer's arguments.
     {"*._target_", "the program is not Hugging Face's Trainer, and its keys have other meanings",
      "set model and plan by options: recommend MODEL --gpus N"},
