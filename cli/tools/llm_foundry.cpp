@@ -86,6 +86,8 @@ constexpr auto refused = std::to_array<RefusedArgument>({
      .families = "bert"},
     {"model.ffn_config.ffn_type", "no supported family of models has such MLPs", other_model, true,
      "mb_moe mb_dmoe mptglu torch_dmoe"},
+    // Masks of princeton-nlp/LLM-Shearing, llmshearing/configs.
+    {"model.l0_module.*", "the training prunes the model", other_model, true, "*"},
     {"optimizer.name", "the memory of this optimizer is not known", "use --optimizer momentum, which needs the same memory",
      false, "decoupled_lionw_8b adalr_lion clip_lion"},
 });

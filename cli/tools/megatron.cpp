@@ -94,9 +94,8 @@ constexpr auto arguments = std::to_array<ArgumentRow>({
     // MindSpeed's first blocks without experts, and its shared experts [Ascend/MindSpeed, mindspeed/features_manager].
     only_read({"--first-k-dense-replace", ConfigField::dense_layers}),
     only_read({"--n-shared-experts", ConfigField::shared_experts}),
-    {"--use-flash-attn", ConfigField::attention, "fused"},
+    {"--use-flash-attn|--use-flash-attn-triton", ConfigField::attention, "fused"},
     only_read({"--use-flash-attn-v2", ConfigField::attention, "flash2"}),
-    only_read({"--use-flash-attn-triton", ConfigField::attention, "fused"}),
     {"--tokenizer-type", ConfigField::tokenizer_kind},
     {"--tokenizer-model|--tokenizer-name-or-path", ConfigField::tokenizer},
     {"--tensor-model-parallel-size", ConfigField::tensor},
@@ -125,6 +124,7 @@ constexpr auto arguments = std::to_array<ArgumentRow>({
     // Arguments of Ascend/MindSpeed-LLM, mindspeed_llm/training/arguments.py.
     only_read({"--lora-r", ConfigField::adapter_rank}),
     only_read({"--lora-dropout", ConfigField::adapter_dropout}),
+    only_read({"--lora-target-modules", ConfigField::adapter_layers}),
     only_read({"--moe-tp-extend-ep", ConfigField::expert_tensor, "1"}),
     // Arguments of alibaba/Megatron-LLaMA, megatron/arguments.py and model/llama_model.py.
     only_read({"--overlapped-distributed-optimizer", PlanChoice::zero, "1"}),
@@ -190,12 +190,12 @@ constexpr auto not_modeled =
                    "--moe-token-dispatcher-type", "--overlap-moe-expert-parallel-comm", "--window-size", "--cuda-graph-impl",
                    "--enable-cuda-graph", "--rampup-batch-size", "--no-gradient-accumulation-fusion", "--tp-comm-overlap");
 
-constexpr auto marks =
-    argument_names("--tensor-model-parallel-size", "--pipeline-model-parallel-size", "--context-parallel-size",
-                   "--expert-model-parallel-size", "--model-parallel-size+--num-layers", "--num-attention-heads",
-                   "--num-query-groups", "--max-position-embeddings", "--ffn-hidden-size", "--use-distributed-optimizer",
-                   "--recompute-granularity", "--transformer-impl", "--use-mcore-models", "--multi-latent-attention",
-                   "--use-megatron-fsdp", "*pretrain_gpt*", "*pretrain_llama*", "*pretrain_bert*", "*pretrain_t5*");
+constexpr auto marks = argument_names(
+    "--tensor-model-parallel-size", "--pipeline-model-parallel-size", "--context-parallel-size",
+    "--expert-model-parallel-size", "--model-parallel-size+--num-layers", "--num-attention-heads", "--num-query-groups",
+    "--max-position-embeddings+--num-layers", "--ffn-hidden-size", "--use-distributed-optimizer", "--recompute-granularity",
+    "--transformer-impl", "--use-mcore-models", "--multi-latent-attention", "--use-megatron-fsdp", "*pretrain_gpt*",
+    "*pretrain_llama*", "*pretrain_bert*", "*pretrain_t5*");
 
 // Arguments that change the time and the memory of a step by less than the accuracy of an estimate.
 constexpr auto harmless = argument_names(

@@ -34,6 +34,8 @@ constexpr auto scores = argument_words("softmax=softmax", "sigmoid=sigmoid");
 constexpr auto exchanges = argument_words("p2p=ring", "a2a=ulysses", "all_gather=ring");
 
 // Without a scheme, all weights are trained, and the sections of all schemes are ignored.
+// NeMo has a flag; Megatron-Bridge has the format of the numbers [megatron/core/transformer/transformer_config.py].
+constexpr auto fp8_values = argument_words("true=yes", "false=no", "hybrid=yes", "e4m3=yes");
 constexpr auto schemes = argument_words("lora=lora", "qlora=lora", "null=none", "none=none", "=none");
 
 constexpr auto recompute_methods = argument_words("block=block", "uniform=uniform", "=");
@@ -80,7 +82,7 @@ constexpr auto arguments = std::to_array<ArgumentRow>({
     {"model.activations_checkpoint_method|model.recompute_method", ConfigField::recompute_method, "", recompute_methods},
     {"model.activations_checkpoint_num_layers|model.recompute_num_layers", ConfigField::recompute_layers},
     {"model.recompute_modules", PlanChoice::recompute_modules},
-    {"model.fp8", ConfigField::fp8, "", common::flags},
+    {"model.fp8", ConfigField::fp8, "", fp8_values},
     {"model.optim.name", PlanChoice::zero, "", sharding_optimizers},
     {"model.optim.name|optimizer.optimizer", ConfigField::optimizer, "", optimizers},
     {"model.optim.overlap_grad_sync|ddp.overlap_grad_reduce", ConfigField::overlap, "", common::flags},
@@ -190,8 +192,16 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     // NeuronX Distributed Training has its degrees and batch in sections that NeMo does not have
     // [aws-neuron/neuronx-distributed-training, examples/conf].
     {"distributed_strategy.*", "this plan of NeuronX Distributed Training is not read", as_options},
+    // A recipe of Megatron-Bridge sets degrees and recomputation unless the command does [scripts/training/run_recipe.py].
+    {.key = "--recipe",
+     .reason = "the recipe is written in Python, which is not read, so its degrees are unknown",
+     .hint = "add the degrees to the command, such as model.tensor_model_parallel_size=2, or set model and plan by options: "
+             "explain MODEL --plan",
+     .values = "*",
+     .without = "--model.tensor-model-parallel-size"},
     {"model.mtp_num_layers", "no supported family of models predicts several tokens ahead", other_model, true},
     {"model.hybrid_override_pattern", "not all layers are transformer blocks", other_model, true},
+    {"model.hyena.*", "the layers are not transformer blocks", other_model, true},
     // Only Griffin has this key, with any value [NVIDIA/NeMo, examples/nlp/language_modeling, megatron_griffin].
     {"model.activations_checkpoint_recurrent", "not all layers are transformer blocks", other_model, true, "*"},
     {"model.mcore_bert", "an encoder is trained", "name the trained model, such as --model bert-large", true, "*", "",
@@ -225,6 +235,7 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"trainer.dpo.*", second_model, other_model, true},
     {"trainer.kto.*", second_model, other_model, true},
     {"trainer.knowledge_distillation.*", second_model, other_model, true},
+    {"model.kd_teacher_*", second_model, other_model, true, "*"},
     {"trainer.rm.*", "two samples are compared", other_model, true},
     {"inference.inference_micro_batch_size", "a model is served", "pass the configuration of the training instead"},
     {"model.eval_batch_size", "a model is evaluated", "pass the configuration of the training instead"},

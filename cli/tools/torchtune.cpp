@@ -96,6 +96,10 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"ref_checkpointer._component_", second, other_model, true},
     {"value_checkpointer*", "a second model is trained as well", own_step},
     {"reward_checkpointer*", second, own_step},
+    // The asynchronous recipe has a section for each of its workers [recipes/dev/async_grpo_full_finetune_distributed.py].
+    {"orchestration.*", "samples are generated and scored in addition to training", own_step},
+    {"postprocessing.*", "samples are generated and scored in addition to training", own_step},
+    {"reward_functions*", "samples are generated and scored in addition to training", own_step},
     {"loss._component_", "samples are compared, and a second model scores them", other_model, true, "torchtune.rlhf.*"},
     {"loss._component_", "samples are generated and scored in addition to training", own_step, false, "torchtune.dev.*"},
     {"quantizer._component_", "the training simulates quantization", other_model, true},

@@ -66,6 +66,8 @@ constexpr auto arguments = std::to_array<ArgumentRow>({
         {"--accelerator_config.gradient_accumulation_kwargs.sync_each_batch", ConfigField::syncs_each, "", common::flags}),
     {"--use_peft|--use_lora|--lora_enable", ConfigField::adapter, "lora", adapters},
     {"--use_qlora", ConfigField::base, "nf4", four_bits},
+    // LMFlow's flag includes --use_lora [OptimalScale/LMFlow, src/lmflow/args.py].
+    weak(only_read({"--use_qlora", ConfigField::adapter, "lora", adapters})),
     {"--lora_r|--lora_rank|--lora_dim|--use_llm_lora", ConfigField::adapter_rank},
     only_read({"--lora_dropout", ConfigField::adapter_dropout}),
     only_read({"--offload", PlanChoice::offload, "optimizer"}),
@@ -156,6 +158,10 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     // Arguments of engines that generate text, and of commands that only prepare data [vllm-project/vllm,
     // engine/arg_utils.py; allenai/open-instruct, open_instruct/finetune.py].
     {"--gpu_memory_utilization", "text is generated", "pass the script of the training instead"},
+    {.key = "--max_new_tokens",
+     .reason = "text is generated",
+     .hint = "pass the script of the training instead",
+     .without = "--do_train --learning_rate --output_dir --num_train_epochs --max_steps --per_device_train_batch_size"},
     {"--cache_dataset_only", "data is prepared", "pass the script of the training instead"},
     {"--num_generations", "samples are generated and scored in addition to training",
      "use options for the training step alone: --model, --gpus, --global-batch"},
@@ -179,6 +185,9 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"--ia3_enable", "these adapters are not read", other_adapters},
     {"--prefix_enable", "these adapters are not read", other_adapters},
     {"--teacher_model*", "a second model runs without gradients", other_model, true},
+    // jxiw/MambaInLlama, train_configs.py: layers of a decoder become Mamba's, and the decoder teaches them.
+    {"--ssm_layers", "not all layers are transformer blocks", other_model, true, "*"},
+    {"--kl_weight", "a second model runs without gradients", other_model, true},
     // Hydra's configurations of programs that build their own trainer share names with Trainer's arguments.
     {"*._target_", "the program is not Hugging Face's Trainer, and its keys have other meanings",
      "set model and plan by options: recommend MODEL --gpus N"},

@@ -113,8 +113,7 @@ Seconds LayerTraffic::time_of_sample(const Plan& plan, const ExchangeTimes& plac
 double LayerTraffic::launches(const Plan& plan) const {
   if (job_.machine.levels.empty()) return 0;
   double least = launches_of(plan);
-  if (plan.context_exchange == ContextExchange::ring && plan.mesh[Axis::context] > 1 &&
-      may_exchange_heads(job_.facts, plan)) {
+  if (plan.context_exchange == ContextExchange::ring && plan.mesh[Axis::context] > 1 && may_divide_heads(job_.facts, plan)) {
     Plan heads = plan;
     heads.context_exchange = ContextExchange::ulysses;
     least = std::min(least, launches(heads));

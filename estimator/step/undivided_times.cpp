@@ -26,7 +26,7 @@ Mesh without_contexts(Mesh mesh) {
 bool exchanges_heads(const Job& job, const Mesh& mesh) {
   Plan plan;
   plan.mesh = kernel_axes_of(mesh);
-  return mesh[Axis::context] > 1 && may_exchange_heads(job.facts, plan);
+  return mesh[Axis::context] > 1 && may_divide_heads(job.facts, plan);
 }
 
 namespace {

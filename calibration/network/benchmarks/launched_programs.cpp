@@ -22,7 +22,8 @@ struct LaunchOption {
   std::string_view launcher, name;
   Given given;
 };
-// Sources: manual pages of srun (Slurm 23.11), mpirun (Open MPI 4.1) and mpiexec (Intel MPI 2021, MPICH 4).
+// Sources: manual pages of srun (Slurm 23.11), mpirun (Open MPI 4.1), mpiexec (Intel MPI 2021, MPICH 4) and mpirun_rsh
+// (MVAPICH2 2.3).
 constexpr std::array launch_options{
     LaunchOption{"srun", "-n", Given::ranks},
     LaunchOption{"srun", "--ntasks", Given::ranks},
@@ -56,11 +57,12 @@ std::string_view last_part(std::string_view path) {
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
 }
 
-/// The launcher that a word names: `srun`, `mpi` for mpirun and mpiexec; otherwise empty.
+/// The launcher that a word names: `srun`, `mpi` for mpirun, mpiexec and mpirun_rsh; otherwise empty.
 std::string_view launcher_of(std::string_view word) {
   const std::string_view name = last_part(word);
   if (name == "srun") return "srun";
-  return name == "mpirun" || name == "mpiexec" || name == "mpiexec.hydra" ? "mpi" : "";
+  constexpr std::array<std::string_view, 4> launchers{"mpirun", "mpiexec", "mpiexec.hydra", "mpirun_rsh"};
+  return std::ranges::find(launchers, name) == launchers.end() ? "" : "mpi";
 }
 
 /// The benchmark that a word names, without its path and a suffix such as `.exe`; empty for another word. The programs of

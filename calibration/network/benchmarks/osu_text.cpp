@@ -56,21 +56,23 @@ const Benchmark* benchmark_of(std::string_view title, bool& is_nonblocking) {
 /// The start of the line in which print_osu (calibration/network/sweep) adds facts that OSU's format lacks.
 constexpr std::string_view own_mark = "ddl-oracle:";
 
-/// The parts of `# OSU MPI-CUDA All-to-All Personalized Exchange Latency Test v7.5`.
+/// The parts of `# OSU MPI-CUDA All-to-All Personalized Exchange Latency Test v7.5`. Versions before 3 have
+/// `# OSU MPI Latency Test (Version 2.0)`.
 struct Title {
   std::string name, version;
 };
 std::optional<Title> title_of(const BenchmarkLine& line) {
   const Words words = line.words_of_comment();
-  if (words.size() < 5 || words[0].text != "OSU" || words[words.size() - 2].text != "Test" ||
-      !words.back().text.starts_with('v')) {
-    return std::nullopt;
-  }
+  if (words.size() < 5 || words[0].text != "OSU") return std::nullopt;
+  const std::string_view last = words.back().text;
+  const bool is_old = words[words.size() - 2].text == "(Version" && last.ends_with(')');
+  const std::size_t test = words.size() - (is_old ? 3 : 2);
+  if (test < 3 || words[test].text != "Test" || (!is_old && !last.starts_with('v'))) return std::nullopt;
   Title title;
   // `MPI` or `MPI-CUDA`; one-sided tests have `MPI_Put`.
   if (words[1].text != "MPI" && !words[1].text.starts_with("MPI-")) title.name = fmt::format("{} ", words[1].text);
-  for (std::size_t i = 2; i + 2 < words.size(); ++i) title.name += fmt::format("{}{}", i > 2 ? " " : "", words[i].text);
-  title.version = std::string(words.back().text.substr(1));
+  for (std::size_t i = 2; i < test; ++i) title.name += fmt::format("{}{}", i > 2 ? " " : "", words[i].text);
+  title.version = std::string(is_old ? last.substr(0, last.size() - 1) : last.substr(1));
   return title;
 }
 
@@ -227,6 +229,9 @@ class OsuTextReader {
   void read_header(const BenchmarkLine& line) {
     if (!columns_.empty()) return;
     columns_ = line.columns();
+    // Pages and terminals shorten the tab after `Size` to one space.
+    constexpr std::string_view size = "Size ";
+    if (columns_.size() == 1 && columns_[0].starts_with(size)) columns_ = {columns_[0].substr(0, 4), columns_[0].substr(5)};
     // The name of the column of times depends on the version: `Latency (us)` before 5.x, and for
     // tests of two ranks before 7.x; otherwise `Avg Latency(us)`.
     const bool in_bytes_per_second = is_bandwidth();

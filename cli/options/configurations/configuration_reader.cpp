@@ -160,9 +160,9 @@ class ConfigurationReader {
   void take_wrapped(const WrappedModel& wrapped) {
     result_.set(ConfigField::model, {.value = wrapped.name.value, .from = wrapped.name});
     if (!wrapped.flavor.empty()) result_.set(ConfigField::flavor, {.value = wrapped.flavor, .from = wrapped.name});
-    if (wrapped.is_resized)
-      result_.refusals.push_back({.at = wrapped.name,
-                                  .message = "the file changes the sizes of the model that it names",
+    if (wrapped.resized)
+      result_.refusals.push_back({.at = *wrapped.resized,
+                                  .message = "this changes the model that the file names",
                                   .hint = "name the trained model with --model; the other keys of the file are used",
                                   .is_of_model = true});
   }

@@ -401,9 +401,25 @@ class SizedModel {
 
 }  // namespace
 
+namespace {
+
+/// Returns the part of a path that names the model: the last part, or NAME in the cache of Hugging Face's hub, whose folders
+/// are `models--OWNER--NAME/snapshots/REVISION` [huggingface/huggingface_hub, file_download.py, repo_folder_name].
+std::string_view naming_part(std::string_view path) {
+  constexpr std::string_view cached = "models--", gap = "--";
+  const std::size_t start = path.rfind(cached);
+  if (start == std::string_view::npos || (start > 0 && path[start - 1] != '/')) return last_step(path);
+  path.remove_prefix(start + cached.size());
+  const std::string_view folder = path.substr(0, path.find('/'));
+  const std::size_t end_of_owner = folder.find(gap);
+  return end_of_owner == std::string_view::npos ? folder : folder.substr(end_of_owner + gap.size());
+}
+
+}  // namespace
+
 std::optional<std::string> bundled_model_named(std::string_view name) {
   while (!name.empty() && name.back() == '/') name.remove_suffix(1);
-  std::string known = canonical_model_name(last_step(name));
+  std::string known = canonical_model_name(naming_part(name));
   if (is_bundled(known)) return known;
   return std::nullopt;
 }
@@ -441,7 +457,7 @@ std::string model_of(const Configuration& configuration) {
   if (const auto known = bundled_model_named(name)) return resized(configuration, *known);
   // The last part of a checkpoint's path is the name of the model.
   const bool is_path = name.starts_with('/') || name.starts_with('.') || std::ranges::count(name, '/') > 1;
-  const std::string own = is_path ? std::string(last_step(name)) : name;
+  const std::string own = is_path ? std::string(naming_part(name)) : name;
   // A part without a number, as in /path/to/model, is a placeholder for a name.
   const bool is_placeholder = is_path && std::ranges::none_of(own, is_shell_digit);
   const std::string hint = is_placeholder ? "the last part of a path must be the name of a model" : unknown_model_hint(own);

@@ -131,10 +131,11 @@ void unwrap_flagscale(ConfigEntries& settings) {
 struct YamlKey {
   std::string_view key, value, argument, usual{};
 };
-constexpr std::array<YamlKey, 4> megatron_yaml_keys{{{"activation_func", "swiglu", "--swiglu", "gelu"},
+constexpr std::array<YamlKey, 5> megatron_yaml_keys{{{"activation_func", "swiglu", "--swiglu", "gelu"},
                                                      {"activation_func", "squaredrelu", "--squared-relu", "gelu"},
                                                      {"add_bias_linear", "false", "--disable-bias-linear", "true"},
-                                                     {"num_moe_experts", "", "--num-experts"}}};
+                                                     {"num_moe_experts", "", "--num-experts"},
+                                                     {"fp8", "", "--fp8-format"}}};
 
 /// Keys of these files that Megatron-LM does not read, or sets itself. Only `activation_func` decides on SwiGLU.
 constexpr std::array<std::string_view, 3> unread_yaml_keys{"virtual_pipeline_model_parallel_size", "swiglu", "squared_relu"};
@@ -194,7 +195,8 @@ bool is_of_model(const ConfigurationFormat& format, std::string_view argument) {
            row.field.number() <= RunField(ConfigField::latent).number() && row.field != ConfigField::sequence &&
            row.field != ConfigField::positions && row.field != ConfigField::attention &&
            row.field != ConfigField::implementation && row.field != ConfigField::vocabulary_multiple &&
-           row.field != ConfigField::hidden_dropout && row.field != ConfigField::attention_dropout;
+           row.field != ConfigField::hidden_dropout && row.field != ConfigField::attention_dropout &&
+           row.field != ConfigField::latent;  // models with latent attention are known by their names
   };
   return std::ranges::any_of(format.rows, is_size) || key == "model.n-layers";
 }
@@ -241,6 +243,55 @@ std::string product_of(const std::string& a, const std::string& b) {
 
 }  // namespace
 
+namespace {
+
+/// The tools that Primus starts, by their names in its files.
+const ConfigurationFormat* wrapped_format(std::string_view framework) {
+  if (framework == "megatron") return &megatron_arguments;
+  if (framework == "torchtitan") return &torchtitan_toml;
+  return framework == "maxtext" ? &maxtext_overrides : nullptr;
+}
+
+/// Returns the name of an argument of Primus's `overrides` among those of Megatron-LM; empty for an argument without effect.
+/// Primus uses the names of Megatron-LM's variables, which differ from its options in few cases [NVIDIA/Megatron-LM,
+/// megatron/training/arguments.py, dest=]. It has its own section of adapters [AMD-AGI/Primus,
+/// primus/backends/megatron/megatron_sft_trainer.py].
+std::string unwrapped_argument(std::string argument, bool has_adapters) {
+  constexpr std::string_view section = "lora.";
+  if (argument.starts_with(section)) {
+    argument.erase(0, section.size());
+    if (!has_adapters || argument == "enabled") return {};
+    return "--" + (argument == "dim" ? "lora-r" : "lora-" + argument);
+  }
+  return "--" + (argument == "fp8" ? "fp8-format" : argument);
+}
+
+/// Moves the arguments under `prefix` to the names of their own tool.
+void unwrap_overrides(ConfigEntries& settings, const std::string& prefix, const ConfigurationFormat& format,
+                      WrappedModel& wrapped) {
+  const ConfigEntry* const adapters = entry_named(settings, prefix + "lora.enabled");
+  const bool has_adapters = adapters != nullptr && lower_case(adapters->value) == "true";
+  ConfigEntries unwrapped;
+  for (ConfigEntry& setting : settings) {
+    if (!setting.key.starts_with(prefix)) continue;
+    take_defaults(setting);
+    std::string argument = setting.key.substr(prefix.size());
+    if (is_harmless(argument)) continue;
+    if (!wrapped.resized && is_of_model(format, argument) && !leaves_model(setting.value)) wrapped.resized = setting;
+    if (&format == &megatron_arguments) {
+      argument = unwrapped_argument(std::move(argument), has_adapters);
+      if (argument.empty()) continue;
+      std::ranges::replace(argument, '_', '-');
+      argument.insert(0, prefix);
+    }
+    setting.key = std::move(argument);
+    unwrapped.push_back(std::move(setting));
+  }
+  settings = std::move(unwrapped);
+}
+
+}  // namespace
+
 std::optional<WrappedModel> unwrap_settings(ConfigEntries& settings) {
   if (entry_named(settings, "system.tensor_model_parallel_size") != nullptr &&
       entry_named(settings, "model.num_layers") != nullptr) {
@@ -256,30 +307,15 @@ std::optional<WrappedModel> unwrap_settings(ConfigEntries& settings) {
     ConfigEntry* const model = entry_named(settings, module + "model");
     const ConfigEntry* const framework = entry_named(settings, module + "framework");
     if (model == nullptr || framework == nullptr) continue;
-    const bool is_megatron = framework->value == "megatron";
-    if (!is_megatron && framework->value != "torchtitan") return std::nullopt;
+    const ConfigurationFormat* const format = wrapped_format(framework->value);
+    if (format == nullptr) return std::nullopt;
     take_defaults(*model);
     WrappedModel wrapped{.name = *model};
     name_model(wrapped);
+    const ConfigEntry origin = *framework;
     const std::string prefix = module + "overrides.";
-    ConfigEntries unwrapped;
-    for (ConfigEntry& setting : settings) {
-      if (!setting.key.starts_with(prefix)) continue;
-      take_defaults(setting);
-      std::string argument = setting.key.substr(prefix.size());
-      if (is_harmless(argument)) continue;
-      const ConfigurationFormat& format = is_megatron ? megatron_arguments : torchtitan_toml;
-      wrapped.is_resized = wrapped.is_resized || (is_of_model(format, argument) && !leaves_model(setting.value));
-      if (is_megatron) {
-        std::ranges::replace(argument, '_', '-');
-        setting.key = prefix + "--" + argument;
-      } else {
-        setting.key = argument;
-      }
-      unwrapped.push_back(std::move(setting));
-    }
-    if (is_megatron) add_defaults(unwrapped, prefix, *framework);
-    settings = std::move(unwrapped);
+    unwrap_overrides(settings, prefix, *format, wrapped);
+    if (format == &megatron_arguments) add_defaults(settings, prefix, origin);
     return wrapped;
   }
   return std::nullopt;

@@ -10,11 +10,12 @@ namespace ddl {
 /// The model that a file names in addition to the arguments of another tool.
 struct WrappedModel {
   ConfigEntry name;
-  std::string flavor{};     ///< the size of a model of torchtitan: `70B`
-  bool is_resized = false;  ///< whether the arguments change the sizes of this model
+  std::string flavor{};                  ///< the size of a model of torchtitan: `70B`
+  std::optional<ConfigEntry> resized{};  ///< the first argument that changes the sizes of this model
 };
 
-/// Primus has the arguments of Megatron-LM or torchtitan under `modules.pre_trainer.overrides` [AMD-AGI/Primus, examples].
+/// Primus has the arguments of Megatron-LM, torchtitan or MaxText under `modules.pre_trainer.overrides` [AMD-AGI/Primus,
+/// examples].
 /// FlagScale groups the arguments of Megatron-LM in sections. Renames these arguments to the names in their own tool, so
 /// that the tables of this tool apply. Returns the model that the file names; empty if it names none, if the settings are of
 /// another tool, or if they wrap a tool that is not read.

@@ -22,14 +22,15 @@ namespace ddl {
 HuggingFaceReader read_bart, read_beit, read_biogpt, read_blenderbot, read_blenderbot_small, read_bloom, read_clip,
     read_clip_text, read_clip_vision, read_convnext, read_convnextv2, read_data2vec_vision, read_dbrx, read_deberta,
     read_deberta_v2, read_deepseek_v2, read_deepseek_v3, read_deepseek_v32, read_deit, read_dinov2, read_dinov3,
-    read_distilbert, read_encoder_type, read_esm, read_falcon, read_falcon_mamba, read_gemma, read_gemma2, read_gemma3,
-    read_gemma3n, read_gemma4, read_glm4_moe_lite, read_glm_moe_dsa, read_gpt2, read_gpt_neo, read_gpt_neox, read_gpt_oss,
-    read_grok, read_hubert, read_kimi_linear, read_lfm2, read_lfm2_moe, read_m2m_100, read_mamba, read_mamba2, read_marian,
-    read_mbart, read_mimo_v2_flash, read_minicpm3, read_mistral4, read_modernbert, read_mpt, read_mt5, read_nemotron,
-    read_nemotron_h, read_opt, read_pegasus, read_phi, read_plbart, read_resnet, read_rwkv7, read_sarvam_mla, read_segformer,
-    read_siglip, read_siglip2, read_siglip2_text, read_siglip2_vision, read_siglip_text, read_siglip_vision, read_step3p5,
-    read_swin, read_swinv2, read_t5, read_umt5, read_unispeech, read_unispeech_sat, read_vit, read_vit_msn, read_wav2vec2,
-    read_wav2vec2_conformer, read_wavlm, read_whisper, read_youtu, read_zamba, read_zamba2;
+    read_distilbert, read_encoder_type, read_esm, read_falcon, read_falcon_mamba, read_flash_transformer, read_gemma,
+    read_gemma2, read_gemma3, read_gemma3n, read_gemma4, read_glm4_moe_lite, read_glm_moe_dsa, read_gpt2, read_gpt_neo,
+    read_gpt_neox, read_gpt_oss, read_grok, read_hubert, read_kimi_linear, read_lfm2, read_lfm2_moe, read_m2m_100,
+    read_mamba, read_mamba2, read_marian, read_mbart, read_mimo_v2_flash, read_minicpm3, read_mistral4, read_modernbert,
+    read_mpt, read_mt5, read_nemotron, read_nemotron_h, read_opt, read_pegasus, read_phi, read_plbart, read_resnet,
+    read_rwkv7, read_sarvam_mla, read_segformer, read_siglip, read_siglip2, read_siglip2_text, read_siglip2_vision,
+    read_siglip_text, read_siglip_vision, read_step3p5, read_swin, read_swinv2, read_t5, read_umt5, read_unispeech,
+    read_unispeech_sat, read_vit, read_vit_msn, read_wav2vec2, read_wav2vec2_conformer, read_wavlm, read_whisper, read_youtu,
+    read_zamba, read_zamba2;
 
 namespace {
 
@@ -123,6 +124,7 @@ constexpr auto families = std::to_array<HuggingFaceFamily>({{"albert", read_enco
                                                             {"swin", read_swin},
                                                             {"swinv2", read_swinv2},
                                                             {"t5", read_t5},
+                                                            {"transformer", read_flash_transformer},
                                                             {"umt5", read_umt5},
                                                             {"unispeech", read_unispeech},
                                                             {"unispeech-sat", read_unispeech_sat},
@@ -176,7 +178,6 @@ constexpr auto refused_types = std::to_array<RefusedType>({
     {"step3_text", no_import, "step-3"},
     {"step3_vl", no_import, "step-3"},
     {"step3p7", no_import, "step-3.5-flash"},
-    {"transformer", "models of flash-linear-attention have their own keys"},
 });
 
 /// Keys that contain the language model of a multimodal model.

@@ -56,4 +56,37 @@ FamilyModel read_rwkv7(HuggingFaceConfig& config) {
   return model;
 }
 
+// The keys and defaults are those of TransformerConfig, and the width of the MLP is that of GatedMLP
+// (fla/models/transformer/configuration_transformer.py, fla/modules/mlp.py). The decoder has the parts of Llama.
+FamilyModel read_flash_transformer(HuggingFaceConfig& config) {
+  FamilyModel model{.family = "llama"};
+  const std::int64_t hidden = config.size({"hidden_size"}, 2048), heads = config.heads({"num_heads"}, 32, hidden);
+  const std::int64_t kv_heads = config.is_null("num_kv_heads") ? heads : config.integer({"num_kv_heads"}, heads);
+  if (heads % kv_heads != 0)
+    config.fail("num_kv_heads", fmt::format("{} heads are not divisible by {} key-value heads", heads, kv_heads));
+  if ((hidden / heads) % 2 != 0)
+    config.fail("num_heads", fmt::format("heads of {} channels cannot be rotated in pairs", hidden / heads));
+  const std::int64_t ratio = config.integer({"hidden_ratio"}, 4, 1, 1024);
+  const std::int64_t width = (hidden * ratio * 2 / 3 + 255) / 256 * 256;
+  model.set("layers", config.layers({"num_hidden_layers"}, 24));
+  model.set("hidden", hidden);
+  model.set("heads", heads);
+  model.set("kv_heads", kv_heads);
+  model.set("feed_forward", config.is_null("intermediate_size") ? width : config.size({"intermediate_size"}, width));
+  model.set("vocabulary", config.size({"vocab_size"}, 32000));
+  model.set("tokens", config.tokens({"max_position_embeddings"}, 2048));
+  model.set("activation", config.activation({"hidden_act"}, "swish"));
+  model.set_flag("qkv_bias", config.boolean("qkv_bias", false));
+  model.set("head", config.head_with("Transformer", {{"ForCausalLM", "language_model"}, {"Model", "none"}}));
+  model.set_flag("tied", config.tied(false));
+  config.require("qk_norm", false, "queries and keys have no norm");
+  config.require("elementwise_affine", true, "norms have a trained scale");
+  if (config.has("window_size") && !config.is_null("window_size"))
+    config.fail("window_size", "each token sees all tokens before it");
+  for (const std::string_view key :
+       {"fuse_norm", "fuse_swiglu", "fuse_cross_entropy", "fuse_linear_cross_entropy", "use_l2warp"})
+    config.accept(key);
+  return model;
+}
+
 }  // namespace ddl

@@ -808,6 +808,19 @@ TEST_CASE("context: with Ulysses, a rank has all tokens of some heads in attenti
   CHECK(exchanges_of(divided.shard("layer0.projection")).size() == 1);
 }
 
+TEST_CASE("context: with Ulysses and more ranks than heads of keys, a rank has one head of keys") {
+  Plan plan = plan_of(Axis::context, 16, 1);
+  plan.context_exchange = ContextExchange::ulysses;
+  const Divided divided(load_model("llama3-8b"), plan);
+  const LayerShard attention = divided.shard("layer0.attention1");
+  // 2 of 32 heads of queries, and one of 8 heads of keys and values, with 128 channels each.
+  CHECK(to_string(attention.inputs.front()) == "512 over 8192 tokens");
+  CHECK(to_string(attention.output) == "256 over 8192 tokens");
+  CHECK(exchanges_of(attention) ==
+        Texts{"forward all-to-all of 4194304 among context", "forward all-to-all of 2097152 among context",
+              "backward all-to-all of 4194304 among context", "backward all-to-all of 2097152 among context"});
+}
+
 TEST_CASE("context: heads must divide among the ranks of context and tensor") {
   const auto limit_of = [](const std::string& name, int degree, int tensor) {
     const Model model = load_model(name);
@@ -823,6 +836,10 @@ TEST_CASE("context: heads must divide among the ranks of context and tensor") {
   CHECK(limit_of("gpt2", 8, 1) == "heads 8 of 12");
   CHECK(limit_of("llama3-8b", 4, 2).empty());  // 8 heads of keys and values
   CHECK(limit_of("llama3-8b", 4, 4) == "heads 16 of 8");
+  // Without a tensor degree, ranks may share heads of keys, but not of queries: 32 heads.
+  CHECK(limit_of("llama3-8b", 32, 1).empty());
+  CHECK(limit_of("llama3-8b", 64, 1) == "heads 64 of 8");
+  CHECK(limit_of("qwen2.5-7b", 8, 1) == "heads 8 of 4");  // 28 heads of queries
 }
 
 TEST_CASE("context: all ranks together compute as much as one rank, or a limit gives the reason") {

@@ -142,6 +142,21 @@ TEST_CASE("DeBERTa has the number of parameters that transformers builds, with e
   CHECK(refusal_of(R"({"model_type": "deberta-v2"})").find("known are c2p and p2c") != std::string::npos);
 }
 
+TEST_CASE("Files of flash-linear-attention have the defaults of this library") {
+  // Each block has four matrices of D × D, three of D × 5632, two norms; two embeddings of 32,000 words, and a norm.
+  const std::int64_t d = 2048, width = 5632;  // 256 × ⌈(4 × 2048 × 2 / 3) / 256⌉ (fla/modules/mlp.py)
+  CHECK(parameters_of(R"("model_type": "transformer", "num_kv_heads": null, "intermediate_size": null)") ==
+        24 * (4 * d * d + 3 * d * width + 2 * d) + 2 * 32000 * d + d);
+  CHECK(parameters_of(R"("model_type": "transformer", "num_kv_heads": 8, "tie_word_embeddings": true)") ==
+        24 * (2 * d * d + 2 * d * d / 4 + 3 * d * width + 2 * d) + 32000 * d + d);
+  CHECK(refusal_of(R"({"model_type": "transformer", "window_size": 512})").find("sees all tokens") != std::string::npos);
+  // The heads of Mamba-2 follow from the width; transformers has 128 unless the file says otherwise.
+  const std::string sizes = R"("model_type": "mamba2", "hidden_size": 1024, "num_hidden_layers": 2, "n_groups": 1)";
+  CHECK(parameters_of(sizes + R"(, "vocab_size": 32000, "fuse_norm": true)") ==
+        parameters_of(sizes + R"(, "vocab_size": 32000, "num_heads": 32)"));
+  CHECK(refusal_of("{" + sizes + "}").find("write 'num_heads'") != std::string::npos);
+}
+
 TEST_CASE("RWKV-7 has the published number of parameters") {
   // Peng et al., "RWKV-7 'Goose' with expressive dynamic state evolution", arXiv 2503.14456: 2DV + 4D + LD(12D + 2(w + a + v
   // + g) + 19) - (2Dv + D) parameters, for V words, L layers of D channels and ranks w, a, v and g.
