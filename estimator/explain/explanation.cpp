@@ -84,6 +84,7 @@ class Explainer {
     std::vector<Task> tasks;
     const bool again = plan_.recompute == Recompute::full && layer.runs_again;
     add_tasks({own, again ? &own : nullptr, hidden_share_}, stage, plan_, job_.assumptions, nullptr, tasks);
+    for (Task& task : tasks) task.wave = step_.waves.empty() ? 0 : step_.waves[static_cast<std::size_t>(layer.layer)];
     // Waiting of a stage that none of its layers causes is assigned to the first layer of the stage.
     if (layer.layer == first_of(stage)) {
       std::copy_if(step_.tasks.begin(), step_.tasks.end(), std::back_inserter(tasks),
@@ -421,7 +422,7 @@ class Explainer {
       }
     } else if (part.part == Part::bubble) {
       phase.source = least_certain(forward_source_, backward_source_);
-      if (staged) phase.made_of = BubbleOf{slots_, critical_.time};
+      if (staged) phase.made_of = BubbleOf{slots_, critical_.time, step_.pieces};
     } else if (part.part == Part::waiting) {
       phase.made_of = waiting();
       phase.source = waiting_source();

@@ -5,9 +5,11 @@
 #include <cstddef>
 
 #include "estimator/exchanges/synchronization.hpp"
+#include "estimator/facts/token_order.hpp"
 #include "estimator/layers/host_launches.hpp"
 #include "estimator/layers/overlaps.hpp"
 #include "estimator/layers/recomputed_layers.hpp"
+#include "estimator/layers/token_pieces.hpp"
 #include "estimator/layers/zero_parts.hpp"
 #include "estimator/schedules/schedule.hpp"
 #include "estimator/step/host_traffic.hpp"
@@ -175,6 +177,39 @@ void add_gather_tasks(const Job& job, const Plan& plan, const LayerCosts& own, i
 
 }  // namespace
 
+namespace {
+
+/// Adds the kernels and exchanges of a stage's layers, one wave after the other.
+void add_layer_tasks(const Job& job, const Plan& plan, const LayerCostTable& costs, const StageLayers& stage,
+                     const Learned* origin, Step& step) {
+  const double hidden = hidden_share_of_experts(job, plan, costs.between(stage.first, stage.last), stage.stage);
+  for (const StagePart& part : parts_of_stage(step.waves, stage.first, stage.last)) {
+    const std::size_t own = step.tasks.size();
+    const LayerCosts& of_part = costs.between(part.first, part.last);
+    if (plan.recompute == Recompute::full) {
+      const LayerCosts again = recomputed_costs(job, costs, plan, part.first, part.last);
+      add_tasks({of_part, &again, hidden}, stage.stage, plan, job.assumptions, origin, step.tasks);
+    } else {
+      add_tasks({of_part, nullptr, hidden}, stage.stage, plan, job.assumptions, origin, step.tasks);
+    }
+    for (std::size_t i = own; i < step.tasks.size(); ++i) step.tasks[i].wave = part.wave;
+  }
+}
+
+/// Sets how the stages of a step pass on the tokens of a sample. Between layers of one wave, the first micro-batch waits for
+/// the transfer of one piece.
+void set_pieces(const Job& job, const Plan& plan, const std::vector<int>& firsts, Step& step) {
+  step.pieces = token_pieces(job.facts, plan, job.assumptions);
+  if (step.pieces <= 1) return;
+  step.waves = waves_of(job.facts);
+  for (std::size_t stage = 1; stage + 1 < firsts.size(); ++stage) {
+    const auto first = static_cast<std::size_t>(firsts[stage]);
+    if (step.waves[first - 1] == step.waves[first]) step.hidden_hops += 1 - 1 / step.pieces;
+  }
+}
+
+}  // namespace
+
 Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) {
   const Job& job = memories.job();
   Step step;
@@ -184,6 +219,7 @@ Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTab
   step.stages = plan.mesh[Axis::pipeline];
   step.micro_batches = static_cast<double>(plan.micro_batches);
   set_order(plan, step);
+  set_pieces(job, plan, firsts, step);
   step.has_end = !job.assumptions.weight_versions;
   step.in_slots = job.assumptions.slot_pipeline && step.stages > 1;
   set_waiting(job, plan, costs.learned(), origin != nullptr, step);
@@ -203,13 +239,8 @@ Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTab
     const int first = firsts[index];
     const std::size_t own = step.tasks.size();
     const LayerCosts& of_stage = costs.between(first, firsts[index + 1]);
-    const double hidden = hidden_share_of_experts(job, plan, of_stage, stage);
-    if (plan.recompute == Recompute::full) {
-      const LayerCosts again = recomputed_costs(job, costs, plan, first, firsts[index + 1]);
-      add_tasks({of_stage, &again, hidden}, stage, plan, job.assumptions, origin, step.tasks);
-    } else {
-      add_tasks({of_stage, nullptr, hidden}, stage, plan, job.assumptions, origin, step.tasks);
-    }
+    add_layer_tasks(job, plan, costs, {stage, first, firsts[index + 1]}, origin, step);
+    const std::size_t of_layers = step.tasks.size();
     if (plan.offload_activations) add_activation_traffic(memories, plan, {stage, first, firsts[index + 1]}, own, step.tasks);
     if (step.several_ranks && (step.origin[Coefficient::per_micro_batch] > 0 || origin != nullptr)) {
       Term fixed(Seconds(step.origin[Coefficient::per_micro_batch]));
@@ -226,10 +257,14 @@ Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTab
     if (step.paging > Seconds{})
       step.tasks.push_back(
           {stage, false, Part::waiting, 0, Term(step.paging), bubble_shares(plan, job.assumptions).forward});
+    if (step.pieces > 1) {
+      for (std::size_t i = of_layers; i < step.tasks.size(); ++i)
+        step.tasks[i].wave = step.waves[static_cast<std::size_t>(first)];
+    }
     if (stage == 0) continue;
-    const Seconds hop = next.alpha + costs.cut_bytes(first) * next.beta;
+    const Seconds startups = next.alpha * step.pieces, hop = startups + costs.cut_bytes(first) * next.beta;
     if (origin != nullptr) {
-      step.transfers[index].add_exchange(path_coefficients(Purpose::pipeline), hop, next.alpha, *origin);
+      step.transfers[index].add_exchange(path_coefficients(Purpose::pipeline), hop, startups, *origin);
     } else {
       step.transfers[index].add(hop);
     }
