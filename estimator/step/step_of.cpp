@@ -9,6 +9,7 @@
 #include "estimator/layers/host_launches.hpp"
 #include "estimator/layers/overlaps.hpp"
 #include "estimator/layers/recomputed_layers.hpp"
+#include "estimator/layers/stage_chunks.hpp"
 #include "estimator/layers/token_pieces.hpp"
 #include "estimator/layers/zero_parts.hpp"
 #include "estimator/schedules/schedule.hpp"
@@ -233,13 +234,17 @@ Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTab
   Link next;
   if (step.stages > 1) next = costs.exchanges().neighbour_link(family_bit(Axis::pipeline), Purpose::pipeline).link;
   step.transfers.resize(static_cast<std::size_t>(step.stages));
+  Bytes slowest{};
   step.tasks.reserve(static_cast<std::size_t>(step.stages) * 4);
   for (int stage = 0; stage < step.stages; ++stage) {
     const auto index = static_cast<std::size_t>(stage);
     const int first = firsts[index];
     const std::size_t own = step.tasks.size();
-    const LayerCosts& of_stage = costs.between(first, firsts[index + 1]);
-    add_layer_tasks(job, plan, costs, {stage, first, firsts[index + 1]}, origin, step);
+    Bytes crossing{};  // the largest cut at which a chunk of the stage begins
+    each_chunk(firsts, plan, stage, [&](int begin, int end) {
+      add_layer_tasks(job, plan, costs, {stage, begin, end}, origin, step);
+      if (begin > 0) crossing = max(crossing, costs.cut_bytes(begin));
+    });
     const std::size_t of_layers = step.tasks.size();
     if (plan.offload_activations) add_activation_traffic(memories, plan, {stage, first, firsts[index + 1]}, own, step.tasks);
     if (step.several_ranks && (step.origin[Coefficient::per_micro_batch] > 0 || origin != nullptr)) {
@@ -248,7 +253,9 @@ Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTab
       step.tasks.push_back({stage, false, Part::waiting, 0, fixed, bubble_shares(plan, job.assumptions).forward});
     }
     if (plan.zero_segments.empty()) {
-      add_gather_tasks(job, plan, of_stage, stage, step);
+      const bool several = cut_chunks(plan) > 1;
+      const LayerCosts of_chunks = several ? held_costs(costs, plan, firsts, stage) : LayerCosts{};
+      add_gather_tasks(job, plan, several ? of_chunks : costs.between(first, firsts[index + 1]), stage, step);
     } else {
       for (const ZeroPart& part : zero_parts(plan, first, firsts[index + 1]))
         add_gather_tasks(job, part.plan, costs_of(costs, part), stage, step);
@@ -261,8 +268,10 @@ Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTab
       for (std::size_t i = of_layers; i < step.tasks.size(); ++i)
         step.tasks[i].wave = step.waves[static_cast<std::size_t>(first)];
     }
+    // With several chunks, the last stage sends to the first one, too.
+    slowest = max(slowest, crossing);
     if (stage == 0) continue;
-    const Seconds startups = next.alpha * step.pieces, hop = startups + costs.cut_bytes(first) * next.beta;
+    const Seconds startups = next.alpha * step.pieces, hop = startups + (stage == 1 ? slowest : crossing) * next.beta;
     if (origin != nullptr) {
       step.transfers[index].add_exchange(path_coefficients(Purpose::pipeline), hop, startups, *origin);
     } else {
