@@ -19,6 +19,7 @@
 #include "cli/report/steps.hpp"
 #include "core/enum_array.hpp"
 #include "core/units.hpp"
+#include "estimator/layers/token_pieces.hpp"
 #include "estimator/memory/memory_by_item.hpp"
 
 namespace ddl {
@@ -229,6 +230,8 @@ void add_plan_figures(Document& document, const Estimator& estimator, const Plan
     if (std::abs(timeline->pace - 1) >= 0.0005) document.line(pace_text(timeline->pace), 2);
   } else if (steps_overlap(estimator, plan)) {
     document.line("Stages use older versions of weights, so that steps overlap, which is not drawn.", 2);
+  } else if (token_pieces(estimator.job().facts, plan, estimator.job().assumptions) > 1) {
+    document.line("Stages pass tokens on in pieces, which is not drawn.", 2);
   } else {
     document.line(fmt::format("The schedule has more than {} slots, which are not drawn.", with_thousands(most_drawn_slots)),
                   2);

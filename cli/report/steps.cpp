@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "core/units.hpp"
+#include "estimator/layers/token_pieces.hpp"
 #include "model_zoo/network/model.hpp"
 
 namespace ddl {
@@ -26,6 +27,10 @@ NamedStep named_step(const Estimator& estimator, const Plan& plan) {
   if (steps_overlap(estimator, plan)) {
     throw Error(fmt::format("the steps of {} overlap, because its stages use older versions of weights", name),
                 "use --setting weight_versions=no, or another format");
+  }
+  if (token_pieces(estimator.job().facts, plan, estimator.job().assumptions) > 1) {
+    throw Error(fmt::format("the stages of {} pass tokens on in pieces, and a drawn slot is a whole micro-batch", name),
+                "use --setting token_pieces=1, or another format");
   }
   throw Error(fmt::format("the step of {} has more than {} slots", name, with_thousands(most_drawn_slots)),
               "draw a plan with fewer micro-batches: --micro-batches N");

@@ -39,6 +39,7 @@ constexpr EnumNames<Limit::Kind> limit_codes{"batch",
                                              "synchronization",
                                              "whole_gradients",
                                              "weight_versions",
+                                             "token_pieces",
                                              "no_host",
                                              "host_memory",
                                              "segment_choice",
@@ -154,6 +155,8 @@ std::string limit_in_words(const Limit& limit, std::string_view model, std::stri
       return "layer-wise updates of galore and apollo run on one replica";
     case Limit::Kind::weight_versions:
       return "older versions of weights need 1F1B, and exclude virtual stages, ZeRO-3 and offloading";
+    case Limit::Kind::token_pieces:
+      return "stages that pass tokens on in pieces need 1F1B or GPipe, and exclude virtual stages";
     case Limit::Kind::no_host:
       return "the machine file has no bandwidth to host memory (host: bandwidth)";
     case Limit::Kind::host_memory:

@@ -109,7 +109,8 @@ struct PhaseInWords {
 
   std::string operator()(const BubbleOf& bubble) const {
     if (bubble.in_slots) return plural(stages - 1, "slot") + " as long as the slowest stage";
-    return fmt::format("pipeline bubble: one micro-batch on the {}, while stage {} waits",
+    const std::string pieces = bubble.pieces > 1 ? fmt::format(", in {:.0f} pieces,", bubble.pieces) : "";
+    return fmt::format("pipeline bubble: one micro-batch{} on the {}, while stage {} waits", pieces,
                        stages == 2 ? "other stage" : fmt::format("{} other stages", stages - 1), bubble.waiting_stage + 1);
   }
 

@@ -71,6 +71,7 @@ struct TransfersOf {
 struct BubbleOf {
   bool in_slots = false;  ///< whether a micro-batch takes as long in every stage as in the longest stage
   int waiting_stage = 0;  ///< the stage that determines the time and waits for the other stages
+  double pieces = 1;      ///< number of pieces in which the stages pass on the tokens of a sample
 };
 struct WaitingOf {
   Seconds host{}, launch_overhead{};  ///< waiting for the host, and the launch overhead of one kernel

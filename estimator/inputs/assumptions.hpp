@@ -382,6 +382,8 @@ struct Assumptions {
   /// their weights for the micro-batches in flight [Narayanan et al., "PipeDream", SOSP 2019, section 3.3, weight stashing;
   /// "Memory-efficient pipeline-parallel DNN training", ICML 2021, section 3.1, PipeDream-2BW].
   bool weight_versions = false;
+  /// The number of pieces in which the stages of a pipeline pass on the tokens of a sample (layers/token_pieces.hpp).
+  double token_pieces = 1;
   /// The number of steps that ranks, or shard groups, run alone between two exchanges: local SGD [Stich, ICLR 2019] and
   /// DiLoCo [Douillard et al., arXiv 2311.08105].
   double local_steps = 1;

@@ -33,6 +33,8 @@ void set_number(const SettingValue& setting, SettingEffects& effects) {
   effects.assumptions.*member = setting.value;
 }
 
+bool has_stages(const ModelFacts& /*facts*/, const Plan& plan) { return plan.mesh[Axis::pipeline] > 1; }
+
 template <auto member>
 void set_flag(const SettingValue& setting, SettingEffects& effects) {
   effects.assumptions.*member = setting.value != 0;
@@ -120,6 +122,18 @@ std::vector<SettingRow> with_training_rows(std::vector<SettingRow> rows) {
        .with_ideal = false,
        .usual = "no",
        .apply = set_flag<&Assumptions::weight_versions>},
+      {.key = "token_pieces",
+       .help =
+           "number of pieces in which the stages of a pipeline pass on the tokens of a sample: the wavefront of LSTMs over "
+           "time steps, and TeraPipe for causal attention",
+       .kind = Kind::whole_number,
+       .least = 1,
+       .most = 1'000'000,
+       .with_ideal = false,
+       .usual = "1",
+       .launched_by_default = "1",
+       .apply = set_number<&Assumptions::token_pieces>,
+       .counts = has_stages},
       {.key = "frequent_lookups",
        .help = "share of lookups that read the most frequent 1 % of a table's rows; the rows are as frequent as a Zipf "
                "distribution says; default: all rows are equally frequent",

@@ -15,6 +15,7 @@
 #include "estimator/layers/host_launches.hpp"
 #include "estimator/layers/matrix_update.hpp"
 #include "estimator/layers/overlaps.hpp"
+#include "estimator/layers/token_pieces.hpp"
 #include "estimator/strategies/expert.hpp"
 #include "estimator/strategies/pipeline.hpp"
 #include "estimator/strategies/shard_memory.hpp"
@@ -182,6 +183,26 @@ void add_kernels(const Job& job, const ShardContext& context, const LayerShard& 
     (forward ? costs[LayerCount::forward_kernels] : costs[LayerCount::backward_kernels]) +=
         launches_of(job, kernel) * shard.held;
   });
+}
+
+/// Divides the kernels of a shard, whose costs are known, into kernels of a piece of the tokens each. A smaller kernel is
+/// never more efficient.
+void divide_kernels(const Job& job, const ShardContext& context, const LayerShard& shard, const LearnedFactor& learned,
+                    double pieces, LayerCosts& costs) {
+  if (!job.times_whole_layers()) {
+    const TokenPiece piece = piece_of(context, shard, pieces);
+    LayerCosts of_piece;
+    add_kernels(job, context, piece.shard, learned, of_piece);
+    for (const LayerTime row :
+         {LayerTime::forward, LayerTime::backward, LayerTime::input_gradient, LayerTime::weight_gradient}) {
+      const Seconds divided = of_piece[row] * piece.count;
+      if (divided <= costs[row]) continue;
+      costs[row] = divided;
+      costs.slopes[row] = of_piece.slopes[row] * piece.count;
+    }
+  }
+  costs[LayerCount::forward_kernels] *= pieces;
+  costs[LayerCount::backward_kernels] *= pieces;
 }
 
 void set_kernels(const KernelCosts& kernels, LayerCosts& costs) {
@@ -433,7 +454,11 @@ std::vector<KernelCosts> kernel_costs(const Job& job, const Plan& plan, const La
 
 LayerCostTable::LayerCostTable(const Job& job, const Plan& plan, const LayerKinds& kinds, bool with_slopes,
                                const std::vector<KernelCosts>* kernels, KnownTimes* known)
-    : job_(job), plan_(plan), kinds_(kinds), with_slopes_(with_slopes) {
+    : job_(job),
+      plan_(plan),
+      kinds_(kinds),
+      with_slopes_(with_slopes),
+      pieces_(token_pieces(job.facts, plan, job.assumptions)) {
   if (kinds.layouts.empty()) layouts_.push_back(std::make_unique<Layout>(job, plan, known));
   for (const LayoutOfMesh& layout : kinds.layouts)
     layouts_.push_back(std::make_unique<Layout>(job, on_mesh(plan, layout.mesh), known));
@@ -450,6 +475,10 @@ LayerCostTable::LayerCostTable(const Job& job, const Plan& plan, const LayerKind
       set_kernels((*kernels)[kind], costs);
     } else {
       add_kernels(job, context, shard, learned_factor(job, context, shard, layouts_[layout]->learned, with_slopes), costs);
+    }
+    if (pieces_of(kind) > 1) {
+      const Learned fitted = kernels != nullptr ? Learned{} : layouts_[layout]->learned;
+      divide_kernels(job, context, shard, learned_factor(job, context, shard, fitted, with_slopes), pieces_, costs);
     }
     add_conversions_and_update(job, context, shard, costs);
     if (is_selected(facts, job.assumptions, plan_, context.layer)) {
@@ -527,10 +556,19 @@ std::vector<GradientGroup> LayerCostTable::gradients(const Plan& plan, const Lay
   return groups;
 }
 
+double LayerCostTable::pieces_of(std::size_t kind) const {
+  return pieces_ > 1 && runs_in_pieces(job_.facts, kinds_.representative[kind]) ? pieces_ : 1;
+}
+
+Seconds LayerCostTable::whole_time_of(const PendingExchange& pending) const {
+  const double pieces = pieces_of(pending.kind);
+  return exchange_time(job_, layout_of(pending.kind).exchanges, pending.exchange, pending.message / pieces) * pieces;
+}
+
 Seconds LayerCostTable::time_of(const PendingExchange& pending) const {
   const Exchange& exchange = pending.exchange;
   const ExchangeTimes& exchanges = layout_of(pending.kind).exchanges;
-  const Seconds time = exchange_time(job_, exchanges, exchange, pending.message);
+  const Seconds time = whole_time_of(pending);
   const LayerCosts& costs = costs_[pending.kind];
   const bool of_input = exchange.operation == Collective::reduce_scatter && exchange.phase == Phase::backward;
   // The gradient of the input is summed across ranks while the gradient of the weights is computed.
@@ -575,7 +613,7 @@ LayerDetail LayerCostTable::detail(int layer, bool with_problems) const {
     const Bytes sent = sent_bytes(job_, exchanges, exchange, pending.message);
     const auto way = exchanges.fastest(exchange.operation, sent, exchange.axes, exchange.purpose);
     const Seconds exposed = time_of(pending);
-    const Seconds hidden = max(Seconds{}, exchange_time(job_, exchanges, exchange, pending.message) - exposed);
+    const Seconds hidden = max(Seconds{}, whole_time_of(pending) - exposed);
     detail.exchanges.push_back({exchange, sent, exchanges.group(exchange.axes).ranks,
                                 exchanges.route(exchange.operation, exchange.axes, exchange.purpose), way.algorithm, exposed,
                                 way.bottleneck, hidden});
@@ -625,18 +663,19 @@ void LayerCostTable::place(const Placement& placement) {
     const ExchangeTimes& exchanges = layout_of(pending.kind).exchanges;
     LayerCosts& costs = costs_[pending.kind];
     const Seconds time = time_of(pending);
+    const double pieces = pieces_of(pending.kind);
     const bool halo = exchange.purpose == Purpose::halo, forward = exchange.phase == Phase::forward;
     costs[forward ? LayerCount::forward_exchanges : LayerCount::backward_exchanges] +=
-        time > Seconds{} ? static_cast<double>(exchange.messages + exchange.kernels) : 0.0;
+        time > Seconds{} ? static_cast<double>(exchange.messages + exchange.kernels) * pieces : 0.0;
     const LayerTime row = forward ? (halo ? LayerTime::halo_forward : LayerTime::exchange_forward)
                                   : (halo ? LayerTime::halo_backward : LayerTime::exchange_backward);
     const LayerTime row_of_experts = forward ? LayerTime::experts_forward : LayerTime::experts_backward;
     costs[row] += time;
     if (is_of_experts(exchange)) costs[row_of_experts] += time;
     if (!with_slopes_ || time == Seconds{}) continue;
-    const Seconds startups = exchanges.startup(exchange.operation, sent_bytes(job_, exchanges, exchange, pending.message),
-                                               exchange.axes, exchange.purpose) *
-                             static_cast<double>(exchange.messages);
+    const Bytes sent = sent_bytes(job_, exchanges, exchange, pending.message / pieces);
+    const Seconds startups = exchanges.startup(exchange.operation, sent, exchange.axes, exchange.purpose) *
+                             (static_cast<double>(exchange.messages) * pieces);
     costs.slopes[row] += startups;
     if (is_of_experts(exchange)) costs.slopes[row_of_experts] += startups;
   }

@@ -278,6 +278,10 @@ class LayerCostTable {
   [[nodiscard]] bool is_of_tables(const PendingExchange& pending) const;
   /// Computes the share of the exchanges of tables that other layers hide.
   void hide_table_exchanges();
+  /// Returns the number of pieces of the tokens for each of which the layers of a kind run their kernels and exchanges.
+  [[nodiscard]] double pieces_of(std::size_t kind) const;
+  /// Returns the time of an exchange, or of the exchanges of all pieces of the tokens.
+  [[nodiscard]] Seconds whole_time_of(const PendingExchange& pending) const;
   /// Returns the exposed time of an exchange, which is not overlapped with kernels.
   [[nodiscard]] Seconds time_of(const PendingExchange& pending) const;
   [[nodiscard]] static StageLoad load_of(const LayerCosts& costs);
@@ -286,6 +290,7 @@ class LayerCostTable {
   Plan plan_;
   const LayerKinds& kinds_;
   bool with_slopes_ = false;
+  double pieces_ = 1;  ///< token_pieces()
   std::vector<std::unique_ptr<Layout>> layouts_;
   std::vector<PendingExchange> pending_;
   std::array<double, 2> hidden_of_tables_{};  ///< in forward and in backward: the hidden share of exchanges of tables

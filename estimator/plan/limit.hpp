@@ -44,6 +44,8 @@ struct Limit {
     /// backward of a plan with several micro-batches or stages, or of projected gradients on several replicas
     whole_gradients,
     weight_versions,  ///< older versions of weights with another schedule than 1F1B, ZeRO-3 or offloading
+    token_pieces,     ///< tokens that are passed on in pieces, with a schedule other than 1F1B and GPipe, or with virtual
+                      ///< stages
     no_host,          ///< offloading to a host that the machine file does not describe
     host_memory,      ///< more than the memory of a host
     segment_choice,   ///< segments of layers together with a choice or an axis that needs one layout; `item` is its name

@@ -6,6 +6,7 @@
 
 #include "estimator/layers/host_launches.hpp"
 #include "estimator/layers/overlaps.hpp"
+#include "estimator/layers/token_pieces.hpp"
 #include "estimator/schedules/schedule.hpp"
 #include "estimator/search/time_bounds.hpp"
 
@@ -108,6 +109,7 @@ Seconds TimeBounds::least_by_degrees(Plan plan, Seconds exchanges_of_sample, con
   RelaxedStep step;
   step.stages = plan.mesh[Axis::pipeline];
   step.has_end = !job_.assumptions.weight_versions;
+  step.pieces = token_pieces(job_.facts, plan, job_.assumptions);
   step.launches = parts.launches;
   step.fixed = fixed_waiting(job_, plan);
   if (has_exchanges) step.hop = parts.alpha;

@@ -58,7 +58,7 @@ FamilySearch::FamilySearch(SearchCommons& commons, Family family)
       family_(family),
       may_break_limits_(options_.micro_batches.has_value() || asks_for_choices(options_) ||
                         limits_zero(estimator_.job().assumptions, estimator_.job().facts) ||
-                        estimator_.job().assumptions.weight_versions),
+                        estimator_.job().assumptions.weight_versions || estimator_.job().assumptions.token_pieces > 1),
       may_be_preferred_(options_.errors != nullptr && options_.tie > 0 &&
                         is_known(estimator_.job().coefficients.learned, family)) {}
 

@@ -10,6 +10,7 @@
 #include "estimator/layers/host_launches.hpp"
 #include "estimator/layers/overlaps.hpp"
 #include "estimator/layers/stage_balance.hpp"
+#include "estimator/layers/token_pieces.hpp"
 #include "estimator/schedules/schedule.hpp"
 #include "estimator/step/input.hpp"
 #include "estimator/step/step_of.hpp"
@@ -180,6 +181,7 @@ RelaxedStep TimeBounds::uncut_step(const Plan& plan) const {
   step.stages = plan.mesh[Axis::pipeline];
   step.micro_batches = static_cast<double>(plan.micro_batches);
   step.has_end = !job_.assumptions.weight_versions;
+  step.pieces = token_pieces(job_.facts, plan, job_.assumptions);
   step.origin[Coefficient::straggler_factor] = costs.learned()[Coefficient::straggler_factor];
   set_waiting(job_, plan, costs.learned(), false, step);
   Plan bare = plan;
@@ -300,6 +302,7 @@ RelaxedStep TimeBounds::bare_step(const Plan& plan, double kernels, Seconds laun
   step.stages = plan.mesh[Axis::pipeline];
   step.micro_batches = static_cast<double>(plan.micro_batches);
   step.has_end = !job_.assumptions.weight_versions;
+  step.pieces = token_pieces(job_.facts, plan, job_.assumptions);
   step.busy = whole.all * kernels / parts;
   step.waiting = step.busy * disturbance;
   step.longest = whole.longest * kernels / parts * (1 + disturbance);

@@ -51,6 +51,7 @@ RelaxedStep relaxed(const Step& step) {
   result.chunks = step.chunks;
   result.fills_bubbles = step.fills_bubbles;
   result.has_end = step.has_end;
+  result.pieces = step.pieces;
   std::array<Seconds, 2> busy{}, launches{};  // launch times of forward and backward
   const Seconds start(step.origin[Coefficient::launch_overhead]);
   const double disturbance = disturbance_of(step), straggling = step.several_ranks ? step.straggling : 0;
@@ -69,13 +70,14 @@ RelaxedStep relaxed(const Step& step) {
 }
 
 Seconds shortest_run(const RelaxedStep& step) {
-  // The longest stage processes all micro-batches, and waits for one virtual stage of every other stage. The bubble does
-  // not include the time for which those stages wait for ranks.
-  const double waits = step.fills_bubbles || !step.has_end ? 0 : 1 / step.chunks, own = step.micro_batches - waits;
+  // The longest stage processes all micro-batches, and waits for one virtual stage of every other stage, or for one of the
+  // pieces in which the stage passes tokens on. The bubble does not include the time for which those stages wait for ranks.
+  const double waits = step.fills_bubbles || !step.has_end ? 0 : 1 / (step.chunks * step.pieces),
+               own = step.micro_batches - waits;
   const Seconds last = step.stages > 1 ? Seconds{} : step.waiting * waits;
   const Seconds devices = step.busy * waits + max(step.longest, (step.busy + step.waiting) / step.stages) * own + last;
   const Seconds hosts = step.launches * waits + (step.launches + step.waiting) / step.stages * own + last;
-  const double others = step.has_end ? step.stages - 2.0 : 0;  // as in Step::hops()
+  const double others = step.has_end ? std::max(0.0, (step.stages - 1.0) / step.pieces - 1) : 0;  // as in Step::hops()
   const Seconds hops = step.stages > 1 ? step.hop * (2.0 * (others + step.chunks * step.micro_batches)) : Seconds{};
   return max(devices, hosts) + hops + step.fixed;
 }

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <type_traits>
 #include <vector>
 
 #include "core/enum_array.hpp"
@@ -49,6 +52,9 @@ struct CriticalStages {
   int gradient_exchange = 0;
   int transfer = 0;  ///< the stage that receives tensors across the slowest cut
   int memory = 0;    ///< the stage with the most memory
+  /// If stages pass tokens on in pieces, for each wave and each stage: the share of the tasks that the longest stage waits
+  /// for, by wave·stages + stage. Empty otherwise: all of each task.
+  std::vector<double> waits{};
 };
 
 /// Work of a device for each micro-batch: kernels or exchanges of one stage, or of one layer of the stage.
@@ -62,6 +68,7 @@ struct Task {
   /// The share of the task's time that does not overlap with compute of another micro-batch. While the first micro-batch
   /// fills the pipeline, the task cannot overlap with another micro-batch, so other stages wait for the task's whole time.
   double exposed_share = 1;
+  int wave = 0;  ///< the wave of the task's layers (waves_of)
   [[nodiscard]] Seconds exposed() const { return time.time() * exposed_share; }
   friend bool operator==(const Task&, const Task&) = default;
 };
@@ -98,11 +105,18 @@ struct Step {
   double workers = 1;                  ///< number of workers, if none of them waits for another one
   double lone_straggling = 0;          ///< like `straggling`, for workers that do not wait for the slowest worker
   Window input_window = Window::none;  ///< the window in which samples are read
+  double pieces = 1;                   ///< number of pieces in which stages pass on the tokens of a sample (token_pieces)
+  std::vector<int> waves{};            ///< with several pieces, the wave of each layer
+  /// Transfers for which the first micro-batch does not wait, because its later pieces pass while stages compute.
+  double hidden_hops = 0;
 
   /// Returns the number of slots of a pipeline in which a stage sends: 2(p+S−2) [ParaDL, Table III]. With v virtual stages
   /// per stage, each virtual stage sends every micro-batch, so S is multiplied by v.
   /// If stages do not wait for each other at the end of a step, other micro-batches are sent while the first passes them.
-  [[nodiscard]] double hops() const { return 2.0 * (chunks * micro_batches + (has_end ? stages - 2.0 : 0.0)); }
+  [[nodiscard]] double hops() const {
+    const double first = has_end ? stages - 2.0 : 0.0;
+    return 2.0 * (chunks * micro_batches + (hidden_hops > 0 ? std::max(0.0, first - hidden_hops) : first));
+  }
   [[nodiscard]] bool depends_on(Coefficient coefficient) const;
   friend bool operator==(const Step&, const Step&) = default;
 };
@@ -141,7 +155,8 @@ struct Counts {
 [[nodiscard]] inline Counts counts_of(const Step& step, const CriticalStages& critical, const Task& task) {
   const bool longest = task.stage == critical.time;
   if (!step.in_slots) {
-    const double waits = critical.unwaited >= 0 && task.stage != critical.unwaited ? task.bubble : 0;
+    double waits = critical.unwaited >= 0 && task.stage != critical.unwaited ? task.bubble : 0;
+    if (!critical.waits.empty()) waits *= critical.waits[static_cast<std::size_t>(task.wave * step.stages + task.stage)];
     return longest ? Counts{task.part, step.micro_batches, waits} : Counts{task.part, 0, waits};
   }
   if (task.part == Part::forward || task.part == Part::backward) {
@@ -204,6 +219,47 @@ template <class T>
   return T(0) < all - waits[longest] ? static_cast<int>(longest) : -1;
 }
 
+/// Sets the share of each task that the longest stage waits for if stages pass tokens on in pieces. In each wave, the first
+/// micro-batch takes as long as the longest stage of the wave, and a piece of each other stage. The longest stage of the
+/// step runs its own part of the wave in any case. `times`: times of the tasks, in seconds. Returns the mean share of each
+/// stage.
+template <class T>
+[[nodiscard]] std::vector<double> set_waits(const Step& step, const std::vector<T>& times, CriticalStages& critical) {
+  const auto stages = static_cast<std::size_t>(step.stages);
+  const auto waves = static_cast<std::size_t>(step.waves.back()) + 1;
+  std::vector<double> sums(waves * stages, 0);
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    double& sum =
+        sums[static_cast<std::size_t>(step.tasks[i].wave) * stages + static_cast<std::size_t>(step.tasks[i].stage)];
+    if constexpr (std::is_convertible_v<T, double>) {
+      sum += times[i];
+    } else {
+      sum += times[i].value();
+    }
+  }
+  critical.waits.assign(sums.size(), 1 / step.pieces);
+  const auto own = static_cast<std::size_t>(critical.time);
+  for (std::size_t wave = 0; wave < waves; ++wave) {
+    const std::size_t first = wave * stages;
+    std::size_t longest = own;
+    for (std::size_t stage = 0; stage < stages; ++stage) {
+      if (sums[first + longest] < sums[first + stage]) longest = stage;
+    }
+    if (longest != own)
+      critical.waits[first + longest] = 1 - (1 - 1 / step.pieces) * sums[first + own] / sums[first + longest];
+  }
+  std::vector<double> of_stages;
+  for (std::size_t stage = 0; stage < stages; ++stage) {
+    double all = 0, waits = 0;
+    for (std::size_t wave = 0; wave < waves; ++wave) {
+      all += sums[wave * stages + stage];
+      waits += sums[wave * stages + stage] * critical.waits[wave * stages + stage];
+    }
+    of_stages.push_back(all > 0 ? waits / all : 1);
+  }
+  return of_stages;
+}
+
 /// Returns whether delays of a rank lengthen this part of a step. Delays lengthen all compute,
 /// layer-wise exchanges and halos.
 [[nodiscard]] constexpr bool is_disturbed(Part part) {
@@ -263,6 +319,8 @@ template <class T>
       critical.transfer = stage;
     }
   }
+  std::vector<double> waits;
+  if (step.pieces > 1 && !step.in_slots) waits = set_waits<T>(step, times, critical);
   critical.unwaited = step.fills_bubbles ? unwaited_stage<T>(step, times) : critical.time;
   for (std::size_t i = 0; i < times.size(); ++i) {
     const Counts counts = counts_of(step, critical, step.tasks[i]);
@@ -273,7 +331,8 @@ template <class T>
   for (std::size_t i = 0; i < result.stages.size(); ++i) {
     const bool decides = static_cast<int>(i) == critical.time;
     // If weight gradients fill bubbles, or there are none, the longest stage waits for no other stage's host.
-    const double others = step.fills_bubbles || !step.has_end ? 0 : 1 / step.chunks;
+    const double share = waits.empty() ? 1 / step.chunks : waits[i];
+    const double others = step.fills_bubbles || !step.has_end ? 0 : share;
     const double runs = decides ? step.micro_batches : others;
     result.host_waiting += result.stages[i].idle() * runs;
     result.host_waiting_in_forward += result.stages[i].idle_forward * runs;
@@ -412,6 +471,7 @@ struct RelaxedStep {
   double stages = 1, micro_batches = 1, chunks = 1;
   bool fills_bubbles = false;  ///< whether weight gradients may fill the bubble completely
   bool has_end = true;         ///< Step::has_end
+  double pieces = 1;           ///< Step::pieces
 };
 /// Returns the step without its stages, as sums over its tasks.
 [[nodiscard]] RelaxedStep relaxed(const Step& step);

@@ -5,9 +5,12 @@
 #include <cstddef>
 
 #include "estimator/exchanges/synchronization.hpp"
+#include "estimator/facts/token_order.hpp"
 #include "estimator/layers/host_launches.hpp"
 #include "estimator/layers/overlaps.hpp"
 #include "estimator/layers/recomputed_layers.hpp"
+#include "estimator/layers/stage_chunks.hpp"
+#include "estimator/layers/token_pieces.hpp"
 #include "estimator/layers/zero_parts.hpp"
 #include "estimator/schedules/schedule.hpp"
 #include "estimator/step/host_traffic.hpp"
@@ -175,6 +178,39 @@ void add_gather_tasks(const Job& job, const Plan& plan, const LayerCosts& own, i
 
 }  // namespace
 
+namespace {
+
+/// Adds the kernels and exchanges of a stage's layers, one wave after the other.
+void add_layer_tasks(const Job& job, const Plan& plan, const LayerCostTable& costs, const StageLayers& stage,
+                     const Learned* origin, Step& step) {
+  const double hidden = hidden_share_of_experts(job, plan, costs.between(stage.first, stage.last), stage.stage);
+  for (const StagePart& part : parts_of_stage(step.waves, stage.first, stage.last)) {
+    const std::size_t own = step.tasks.size();
+    const LayerCosts& of_part = costs.between(part.first, part.last);
+    if (plan.recompute == Recompute::full) {
+      const LayerCosts again = recomputed_costs(job, costs, plan, part.first, part.last);
+      add_tasks({of_part, &again, hidden}, stage.stage, plan, job.assumptions, origin, step.tasks);
+    } else {
+      add_tasks({of_part, nullptr, hidden}, stage.stage, plan, job.assumptions, origin, step.tasks);
+    }
+    for (std::size_t i = own; i < step.tasks.size(); ++i) step.tasks[i].wave = part.wave;
+  }
+}
+
+/// Sets how the stages of a step pass on the tokens of a sample. Between layers of one wave, the first micro-batch waits for
+/// the transfer of one piece.
+void set_pieces(const Job& job, const Plan& plan, const std::vector<int>& firsts, Step& step) {
+  step.pieces = token_pieces(job.facts, plan, job.assumptions);
+  if (step.pieces <= 1) return;
+  step.waves = waves_of(job.facts);
+  for (std::size_t stage = 1; stage + 1 < firsts.size(); ++stage) {
+    const auto first = static_cast<std::size_t>(firsts[stage]);
+    if (step.waves[first - 1] == step.waves[first]) step.hidden_hops += 1 - 1 / step.pieces;
+  }
+}
+
+}  // namespace
+
 Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) {
   const Job& job = memories.job();
   Step step;
@@ -184,6 +220,7 @@ Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTab
   step.stages = plan.mesh[Axis::pipeline];
   step.micro_batches = static_cast<double>(plan.micro_batches);
   set_order(plan, step);
+  set_pieces(job, plan, firsts, step);
   step.has_end = !job.assumptions.weight_versions;
   step.in_slots = job.assumptions.slot_pipeline && step.stages > 1;
   set_waiting(job, plan, costs.learned(), origin != nullptr, step);
@@ -197,19 +234,18 @@ Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTab
   Link next;
   if (step.stages > 1) next = costs.exchanges().neighbour_link(family_bit(Axis::pipeline), Purpose::pipeline).link;
   step.transfers.resize(static_cast<std::size_t>(step.stages));
+  Bytes slowest{};
   step.tasks.reserve(static_cast<std::size_t>(step.stages) * 4);
   for (int stage = 0; stage < step.stages; ++stage) {
     const auto index = static_cast<std::size_t>(stage);
     const int first = firsts[index];
     const std::size_t own = step.tasks.size();
-    const LayerCosts& of_stage = costs.between(first, firsts[index + 1]);
-    const double hidden = hidden_share_of_experts(job, plan, of_stage, stage);
-    if (plan.recompute == Recompute::full) {
-      const LayerCosts again = recomputed_costs(job, costs, plan, first, firsts[index + 1]);
-      add_tasks({of_stage, &again, hidden}, stage, plan, job.assumptions, origin, step.tasks);
-    } else {
-      add_tasks({of_stage, nullptr, hidden}, stage, plan, job.assumptions, origin, step.tasks);
-    }
+    Bytes crossing{};  // the largest cut at which a chunk of the stage begins
+    each_chunk(firsts, plan, stage, [&](int begin, int end) {
+      add_layer_tasks(job, plan, costs, {stage, begin, end}, origin, step);
+      if (begin > 0) crossing = max(crossing, costs.cut_bytes(begin));
+    });
+    const std::size_t of_layers = step.tasks.size();
     if (plan.offload_activations) add_activation_traffic(memories, plan, {stage, first, firsts[index + 1]}, own, step.tasks);
     if (step.several_ranks && (step.origin[Coefficient::per_micro_batch] > 0 || origin != nullptr)) {
       Term fixed(Seconds(step.origin[Coefficient::per_micro_batch]));
@@ -217,7 +253,9 @@ Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTab
       step.tasks.push_back({stage, false, Part::waiting, 0, fixed, bubble_shares(plan, job.assumptions).forward});
     }
     if (plan.zero_segments.empty()) {
-      add_gather_tasks(job, plan, of_stage, stage, step);
+      const bool several = cut_chunks(plan) > 1;
+      const LayerCosts of_chunks = several ? held_costs(costs, plan, firsts, stage) : LayerCosts{};
+      add_gather_tasks(job, plan, several ? of_chunks : costs.between(first, firsts[index + 1]), stage, step);
     } else {
       for (const ZeroPart& part : zero_parts(plan, first, firsts[index + 1]))
         add_gather_tasks(job, part.plan, costs_of(costs, part), stage, step);
@@ -226,10 +264,16 @@ Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTab
     if (step.paging > Seconds{})
       step.tasks.push_back(
           {stage, false, Part::waiting, 0, Term(step.paging), bubble_shares(plan, job.assumptions).forward});
+    if (step.pieces > 1) {
+      for (std::size_t i = of_layers; i < step.tasks.size(); ++i)
+        step.tasks[i].wave = step.waves[static_cast<std::size_t>(first)];
+    }
+    // With several chunks, the last stage sends to the first one, too.
+    slowest = max(slowest, crossing);
     if (stage == 0) continue;
-    const Seconds hop = next.alpha + costs.cut_bytes(first) * next.beta;
+    const Seconds startups = next.alpha * step.pieces, hop = startups + (stage == 1 ? slowest : crossing) * next.beta;
     if (origin != nullptr) {
-      step.transfers[index].add_exchange(path_coefficients(Purpose::pipeline), hop, next.alpha, *origin);
+      step.transfers[index].add_exchange(path_coefficients(Purpose::pipeline), hop, startups, *origin);
     } else {
       step.transfers[index].add(hop);
     }

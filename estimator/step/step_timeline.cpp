@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "core/enum_array.hpp"
+#include "estimator/layers/token_pieces.hpp"
 #include "estimator/schedules/schedule.hpp"
 #include "estimator/step/tasks.hpp"
 
@@ -184,6 +185,8 @@ std::optional<StepTimeline> step_timeline(const Step& step, const Timing<double>
 std::optional<StepTimeline> step_timeline(const Estimator& estimator, const Plan& plan) {
   // With older versions of weights, stages begin the next step before others have ended this one.
   if (estimator.job().assumptions.weight_versions && plan.mesh[Axis::pipeline] > 1) return std::nullopt;
+  // The schedule has slots of whole micro-batches.
+  if (token_pieces(estimator.job().facts, plan, estimator.job().assumptions) > 1) return std::nullopt;
   if (estimator.estimate(plan).time.step_time().value() <= 0) return std::nullopt;
   const PlanSteps& steps = estimator.steps();
   const Step& step = steps.staged(plan).step;

@@ -70,6 +70,9 @@ void layer_limits(const LimitContext& context, Limits& limits) {
                         plan.zero_stage < 3 && plan.offload == Offload::none && !plan.offload_activations;
   if (context.assumptions != nullptr && context.assumptions->weight_versions && !is_plain)
     limits.add({Limit::Kind::weight_versions, static_cast<double>(plan.zero_stage), 0, -1});
+  const bool in_pieces = context.assumptions != nullptr && context.assumptions->token_pieces > 1;
+  if (in_pieces && (plan.virtual_stages > 1 || order.course != Course::around || order.fills_bubbles))
+    limits.add({Limit::Kind::token_pieces, context.assumptions->token_pieces, 1, -1});
   if (plan.virtual_stages == 1) return;
   const double chunks = static_cast<double>(stages) * plan.virtual_stages;
   if (plan.schedule != Schedule::one_forward_one_backward) {

@@ -67,6 +67,7 @@ std::unique_ptr<const Study> random_study(Random& random, const std::string& mod
   if (random.whole(0, 7) == 0) spec.assumptions.ring_only = true;
   if (random.whole(0, 7) == 0) spec.assumptions.host_launch = false;
   if (random.whole(0, 7) == 0) spec.assumptions.weight_versions = true;
+  if (random.whole(0, 7) == 0) spec.assumptions.token_pieces = random.whole(2, 16);
   if (random.whole(0, 7) == 0)
     spec.settings.set("mixed_precision", {static_cast<double>(random.whole(0, 3)), SettingOrigin::option, {}});
   try {

@@ -59,9 +59,12 @@ std::vector<Setting> settings(std::size_t stride) {
   flat_rings.ring_only = true;
   Assumptions versions;
   versions.weight_versions = true;
+  Assumptions pieces;
+  pieces.token_pieces = 4;
   const std::vector<std::pair<std::string, Assumptions>> assumptions{
       {"overlap", Assumptions{}}, {"no overlap", no_overlap},        {"no contention", no_contention},
-      {"flat rings", flat_rings}, {"versions of weights", versions}, {"ideal", ideal_assumptions()}};
+      {"flat rings", flat_rings}, {"versions of weights", versions}, {"ideal", ideal_assumptions()},
+      {"pieces", pieces}};
   std::size_t turn = 0;
   for (const Model& model : some_models()) {
     for (const auto& [devices, batch] : sizes) {
