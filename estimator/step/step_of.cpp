@@ -173,6 +173,72 @@ void add_gather_tasks(const Job& job, const Plan& plan, const LayerCosts& own, i
   }
 }
 
+/// Adds the tasks of the stages of a step, one stage after the other.
+class StagesTasks {
+ public:
+  /// `origin`: as for add_tasks. The other values of the step are known.
+  StagesTasks(const StageMemories& memories, const Plan& plan, const LayerCostTable& costs, const Learned* origin,
+              Step& step)
+      : memories_(memories), job_(memories.job()), plan_(plan), costs_(costs), origin_(origin), step_(step) {}
+
+  /// Adds the tasks of the next stage. Stages with equal layers have equal tasks.
+  void add(const StageLayers& stage) {
+    const std::size_t own = step_.tasks.size();
+    // Some layers of a segment are recomputed, or have another ZeRO stage. How many All-to-alls of experts are hidden
+    // depends on the place of the stage in the pipeline.
+    const bool may_be_alike = plan_.recompute_segments.empty() && plan_.zero_segments.empty() &&
+                              !job_.coefficients.software.overlaps_expert_exchanges.value_or(false);
+    const LayerRange layers{stage.first, stage.last};
+    if (stage.stage > 0 && may_be_alike && have_equal_layers(costs_.kinds().runs, before_, layers)) {
+      for (std::size_t i = begin_before_; i < own; ++i) {
+        const Task task = step_.tasks[i];
+        step_.tasks.push_back(task);
+        step_.tasks.back().stage = stage.stage;
+      }
+    } else {
+      add_new(stage);
+    }
+    before_ = layers;
+    begin_before_ = own;
+  }
+
+ private:
+  void add_new(const StageLayers& stage) {
+    const std::size_t own = step_.tasks.size();
+    const LayerCosts& of_stage = costs_.between(stage.first, stage.last);
+    const double hidden = hidden_share_of_experts(job_, plan_, of_stage, stage.stage);
+    if (plan_.recompute == Recompute::full) {
+      const LayerCosts again = recomputed_costs(job_, costs_, plan_, stage.first, stage.last);
+      add_tasks({of_stage, &again, hidden}, stage.stage, plan_, job_.assumptions, origin_, step_.tasks);
+    } else {
+      add_tasks({of_stage, nullptr, hidden}, stage.stage, plan_, job_.assumptions, origin_, step_.tasks);
+    }
+    if (plan_.offload_activations) add_activation_traffic(memories_, plan_, stage, own, step_.tasks);
+    const double bubble = bubble_shares(plan_, job_.assumptions).forward;
+    if (step_.several_ranks && (step_.origin[Coefficient::per_micro_batch] > 0 || origin_ != nullptr)) {
+      Term fixed(Seconds(step_.origin[Coefficient::per_micro_batch]));
+      if (origin_ != nullptr) fixed.add_slope(Coefficient::per_micro_batch, 1);
+      step_.tasks.push_back({stage.stage, false, Part::waiting, 0, fixed, bubble});
+    }
+    if (plan_.zero_segments.empty()) {
+      add_gather_tasks(job_, plan_, of_stage, stage.stage, step_);
+    } else {
+      for (const ZeroPart& part : zero_parts(plan_, stage.first, stage.last))
+        add_gather_tasks(job_, part.plan, costs_of(costs_, part), stage.stage, step_);
+    }
+    if (step_.paging > Seconds{}) step_.tasks.push_back({stage.stage, false, Part::waiting, 0, Term(step_.paging), bubble});
+  }
+
+  const StageMemories& memories_;
+  const Job& job_;
+  const Plan& plan_;
+  const LayerCostTable& costs_;
+  const Learned* origin_;
+  Step& step_;
+  LayerRange before_;             ///< the layers of the stage before
+  std::size_t begin_before_ = 0;  ///< index of its first task
+};
+
 }  // namespace
 
 Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts) {
@@ -198,34 +264,12 @@ Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTab
   if (step.stages > 1) next = costs.exchanges().neighbour_link(family_bit(Axis::pipeline), Purpose::pipeline).link;
   step.transfers.resize(static_cast<std::size_t>(step.stages));
   step.tasks.reserve(static_cast<std::size_t>(step.stages) * 4);
+  step.paging = paging(memories, plan);
+  StagesTasks tasks(memories, plan, costs, origin, step);
   for (int stage = 0; stage < step.stages; ++stage) {
     const auto index = static_cast<std::size_t>(stage);
     const int first = firsts[index];
-    const std::size_t own = step.tasks.size();
-    const LayerCosts& of_stage = costs.between(first, firsts[index + 1]);
-    const double hidden = hidden_share_of_experts(job, plan, of_stage, stage);
-    if (plan.recompute == Recompute::full) {
-      const LayerCosts again = recomputed_costs(job, costs, plan, first, firsts[index + 1]);
-      add_tasks({of_stage, &again, hidden}, stage, plan, job.assumptions, origin, step.tasks);
-    } else {
-      add_tasks({of_stage, nullptr, hidden}, stage, plan, job.assumptions, origin, step.tasks);
-    }
-    if (plan.offload_activations) add_activation_traffic(memories, plan, {stage, first, firsts[index + 1]}, own, step.tasks);
-    if (step.several_ranks && (step.origin[Coefficient::per_micro_batch] > 0 || origin != nullptr)) {
-      Term fixed(Seconds(step.origin[Coefficient::per_micro_batch]));
-      if (origin != nullptr) fixed.add_slope(Coefficient::per_micro_batch, 1);
-      step.tasks.push_back({stage, false, Part::waiting, 0, fixed, bubble_shares(plan, job.assumptions).forward});
-    }
-    if (plan.zero_segments.empty()) {
-      add_gather_tasks(job, plan, of_stage, stage, step);
-    } else {
-      for (const ZeroPart& part : zero_parts(plan, first, firsts[index + 1]))
-        add_gather_tasks(job, part.plan, costs_of(costs, part), stage, step);
-    }
-    step.paging = paging(memories, plan);
-    if (step.paging > Seconds{})
-      step.tasks.push_back(
-          {stage, false, Part::waiting, 0, Term(step.paging), bubble_shares(plan, job.assumptions).forward});
+    tasks.add({stage, first, firsts[index + 1]});
     if (stage == 0) continue;
     const Seconds hop = next.alpha + costs.cut_bytes(first) * next.beta;
     if (origin != nullptr) {

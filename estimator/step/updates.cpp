@@ -123,6 +123,10 @@ class UpdatesMaker {
     const bool keeps_two_parts = order_of(plan_.schedule).keeps_two_parts;
     LayerCosts of_both;  // costs of the two stages of a rank
     for (std::size_t stage = 0; stage + 1 < firsts_.size(); ++stage) {
+      if (stage > 0 && !keeps_two_parts && is_like_stage_before(stage)) {
+        updates_.stages.push_back(Updates::Stage(updates_.stages.back()));
+        continue;
+      }
       if (keeps_two_parts) of_both = held_costs(costs_, plan_, firsts_, static_cast<int>(stage));
       const LayerCosts& own = keeps_two_parts ? of_both : costs_.between(firsts_[stage], firsts_[stage + 1]);
       Updates::Stage& result = updates_.stages.emplace_back();
@@ -142,6 +146,10 @@ class UpdatesMaker {
   }
 
  private:
+  [[nodiscard]] bool is_like_stage_before(std::size_t stage) const {
+    return plan_.zero_segments.empty() && have_equal_layers(costs_.kinds().runs, {firsts_[stage - 1], firsts_[stage]},
+                                                            {firsts_[stage], firsts_[stage + 1]});
+  }
   /// Adds the update and the exchanges of layers to those of a stage.
   void add_held(const HeldLayers& held, Updates::Stage& result) {
     const Plan& plan = held.plan;
