@@ -123,6 +123,16 @@ Seconds TimeBounds::exchanges_of_sample(Plan plan) const {
 
 Seconds TimeBounds::of_step(const Plan& plan) const { return with_input(steps_.staged(plan).step_time() * rounding, plan); }
 
+Seconds TimeBounds::of_orders(const Plan& plan) const {
+  // Some orders overlap All-to-alls of experts with another micro-batch, so their stages take less time.
+  if (job_.assumptions.slot_pipeline || job_.coefficients.software.overlaps_expert_exchanges.value_or(false)) return {};
+  const PlanSteps::Staged& staged = steps_.staged(plan);
+  if (staged.step.stages == 1) return of_step(plan);
+  RelaxedStep step = relaxed(staged.step);
+  step.longest = Seconds(staged.timing.stages[static_cast<std::size_t>(staged.timing.critical.time)].whole);
+  return with_input(shortest_of_all(step, plan) * rounding, plan);
+}
+
 Seconds TimeBounds::with_input(Seconds rest, const Plan& plan) const {
   if (!job_.assumptions.include_input) return rest;
   const Seconds reading = reading_time(job_, plan);

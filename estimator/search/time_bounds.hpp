@@ -62,6 +62,10 @@ class TimeBounds {
   /// Returns a lower bound for all plans that differ from `plan` only in how parameters are sharded
   /// or offloaded. `plan` must not shard or offload parameters.
   [[nodiscard]] Seconds of_step(const Plan& plan) const;
+  /// Returns a lower bound for all plans that differ from `plan` only in schedule and virtual stages, in how parameters are
+  /// sharded or offloaded, and in further blocks that a stage recomputes. `plan`: as in of_step(), in the order 1F1B without
+  /// virtual stages.
+  [[nodiscard]] Seconds of_orders(const Plan& plan) const;
 
  private:
   /// Bounds add up the times of a step in a different order, so sums differ by rounding.
