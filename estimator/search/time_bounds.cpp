@@ -113,12 +113,12 @@ Seconds TimeBounds::by_degrees(const Plan& plan, Seconds exchanges_of_sample) co
   return with_input(of_degrees(plan, exchanges_of_sample * samples_per_micro_batch(plan)) * rounding, plan);
 }
 
-Seconds TimeBounds::exchanges_of_sample(Plan plan) const {
+Seconds TimeBounds::exchanges_of_sample(Plan plan, const std::vector<Placement>& placements) const {
   // In a pipeline with slots, only the exchanges of one stage are part of the time.
   const bool in_slots = job_.assumptions.slot_pipeline && plan.mesh[Axis::pipeline] > 1;
   if (in_slots || job_.machine.levels.empty() || !job_.facts.tables.empty()) return {};
   plan.micro_batches = 1;
-  return traffic_.time_of_sample(plan, tables_.exchanges(plan));
+  return traffic_.time_of_sample(std::move(plan), placements);
 }
 
 Seconds TimeBounds::of_step(const Plan& plan) const { return with_input(steps_.staged(plan).step_time() * rounding, plan); }
