@@ -293,6 +293,7 @@ std::optional<Bytes> FamilySearch::hopeless_memory() const {
 bool FamilySearch::activations_are_hopeless(const Plan& plan) const {
   const std::optional<Bytes> limit = hopeless_memory();
   if (!has(SearchBound::activations) || !limit || estimator_.job().assumptions.memory_reuse) return false;
+  if (best_ || pruned_by_leader_) return false;
   // Activations in host memory take no memory of the device.
   if (space_.values_of(row_of(PlanChoice::offload_activations), plan).size() > 1) return false;
   return commons_.activation_bounds.least(plan) > *limit;

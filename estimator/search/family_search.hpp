@@ -123,7 +123,8 @@ class FamilySearch {
   /// property of such a plan has to be computed. Unset if no amount of memory excludes a plan.
   [[nodiscard]] std::optional<Bytes> hopeless_memory() const;
   /// Returns whether a plan with these degrees and micro-batches keeps more activations than hopeless_memory() with any
-  /// other choices, which do not include recomputation or offloaded activations.
+  /// other choices, which do not include recomputation or offloaded activations. False for a family of which some plan fits
+  /// or was pruned by time: only if no plan fits, memory is the reason that a report gives.
   [[nodiscard]] bool activations_are_hopeless(const Plan& plan) const;
 
   /// Returns whether the first stage keeps more than hopeless_memory() with any of these choices, and with any number of

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 
 #include "estimator/choices/plan_choice.hpp"
 #include "estimator/layers/exchange_time.hpp"
@@ -88,26 +89,37 @@ Seconds LayerTraffic::time(const Plan& plan, const ExchangeTimes& placed) const 
   return sum;
 }
 
-Seconds LayerTraffic::time_of_sample(const Plan& plan, const ExchangeTimes& placed) const {
+Seconds LayerTraffic::time_of_sample(const Exchange& exchange, double samples, double item,
+                                     const ExchangeTimes& placed) const {
+  if (!placed.may_be_measured(exchange.axes, exchange.purpose))
+    return exchange_time(job_, placed, exchange, Bytes(exchange.items * samples * item)) / samples;
+  // Of measured times, only these operations have a bound for each byte.
+  if (exchange.copies > 1 || !is_gather_or_sum(exchange.operation)) return {};
+  const double times = exchange.operation == Collective::allreduce ? 2 : 1;
+  return placed.least_time(Bytes(exchange.items * item), exchange.axes, exchange.purpose) * (times * exchange.messages);
+}
+
+Seconds LayerTraffic::time_of_sample(Plan plan, const std::vector<Placement>& placements) const {
   const double samples = samples_per_micro_batch(plan), item = item_bytes(plan.precision);
   const bool hides = job_.coefficients.software.overlaps_expert_exchanges.value_or(false);
-  Seconds sum{};
-  for (const Equal& each : exchanges_of(plan)) {
-    const Exchange& exchange = each.exchange;
-    if (hides && is_of_experts(exchange)) continue;
-    Seconds time{};
-    if (!placed.may_be_measured(exchange.axes, exchange.purpose)) {
-      time = exchange_time(job_, placed, exchange, Bytes(exchange.items * samples * item)) / samples;
-    } else if (exchange.copies <= 1 && is_gather_or_sum(exchange.operation)) {
-      // Of measured times, only these operations have a bound for each byte.
-      const double times = exchange.operation == Collective::allreduce ? 2 : 1;
-      time = placed.least_time(Bytes(exchange.items * item), exchange.axes, exchange.purpose) * (times * exchange.messages);
+  const std::vector<Equal>& exchanges = exchanges_of(plan);
+  Seconds least(std::numeric_limits<double>::infinity());
+  for (const Placement& placement : placements) {
+    plan.placement = placement;
+    const ExchangeTimes& placed = tables_.exchanges(plan);
+    Seconds sum{};
+    for (const Equal& each : exchanges) {
+      const Exchange& exchange = each.exchange;
+      if (hides && is_of_experts(exchange)) continue;
+      sum += time_of_sample(exchange, samples, item, placed) *
+             (exposed_share(job_, exchange, placed.group(exchange.axes)) * each.count);
+      if (sum >= least) break;
     }
-    sum += time * (exposed_share(job_, exchange, placed.group(exchange.axes)) * each.count);
+    least = min(least, sum);
   }
   // Products in another order differ by rounding.
   constexpr double rounding = 1 - 1e-9;
-  return sum * rounding;
+  return least * rounding;
 }
 
 double LayerTraffic::launches(const Plan& plan) const {

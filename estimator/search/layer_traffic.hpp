@@ -23,9 +23,9 @@ class LayerTraffic {
   /// Returns a lower bound of the time of exchanges that are not overlapped with kernels, in all stages together, for plans
   /// that divide layers as `plan` does. `placed`: the exchanges under the placement of `plan`.
   [[nodiscard]] Seconds time(const Plan& plan, const ExchangeTimes& placed) const;
-  /// Returns a lower bound of the time of the same exchanges for each sample, for any number of micro-batches. `plan` has
-  /// one micro-batch: shorter messages take at least as long for each byte.
-  [[nodiscard]] Seconds time_of_sample(const Plan& plan, const ExchangeTimes& placed) const;
+  /// Returns a lower bound of the time of the same exchanges for each sample, for any number of micro-batches, as the
+  /// minimum over some placements. `plan` has one micro-batch: shorter messages take at least as long for each byte.
+  [[nodiscard]] Seconds time_of_sample(Plan plan, const std::vector<Placement>& placements) const;
   /// Returns a lower bound of the number of launches, for any exchange of contexts and any way to divide experts.
   [[nodiscard]] double launches(const Plan& plan) const;
 
@@ -41,9 +41,12 @@ class LayerTraffic {
   void each_exchange(const Plan& alone, const Take& take) const;
   [[nodiscard]] const std::vector<Equal>& exchanges_of(const Plan& plan) const;
   [[nodiscard]] double launches_of(const Plan& plan) const;
+  /// Returns the time of an exchange for each sample, as in time_of_sample(). `samples`: samples of the micro-batch.
+  [[nodiscard]] Seconds time_of_sample(const Exchange& exchange, double samples, double item,
+                                       const ExchangeTimes& placed) const;
 
   /// The number of plans with cached exchanges.
-  static constexpr std::size_t kept = 1024;
+  static constexpr std::size_t kept = 2048;
   const SplitTables& tables_;
   const Job& job_;
   mutable std::map<Plan, std::vector<Equal>> known_;  ///< exchanges, keyed by the degrees and choices that divide layers

@@ -40,11 +40,9 @@ Seconds MeshBounds::exchanges_of_sample(const Plan& plan) {
   const auto known = exchanges_.find(plan.mesh);
   if (known != exchanges_.end()) return known->second;
   Seconds least(std::numeric_limits<double>::infinity());
-  for (const Placement& placement : space_.placements(plan)) {
-    for (Plan way : ways_to_divide(estimator_.job().facts, plan)) {
-      way.placement = placement;
-      if (least > Seconds{}) least = min(least, bounds_.exchanges_of_sample(way));
-    }
+  const std::vector<Placement> placements = space_.placements(plan);
+  for (const Plan& way : ways_to_divide(estimator_.job().facts, plan)) {
+    if (least > Seconds{}) least = min(least, bounds_.exchanges_of_sample(way, placements));
   }
   if (exchanges_.size() >= kept_exchanges) exchanges_.clear();
   return exchanges_[plan.mesh] = least;

@@ -65,6 +65,7 @@ class SavingPlans {
     // Without savings, no plan is slower than by its layers alone.
     const auto shards = [](const ChoiceValues& way) { return way[static_cast<std::size_t>(PlanChoice::zero)] > 0; };
     if (!std::all_of(ways_.begin(), ways_.end(), shards) && !must_recompute()) return false;
+    if (must_recompute() && recomputation_is_slow()) return true;
     for (const ChoiceValues& order : choices_.orders) {
       if (takes_too_long(order, Recompute::none) || (must_recompute() && is_slow_if_it_recomputes(order))) continue;
       leave_out_full_ways();
@@ -95,7 +96,8 @@ class SavingPlans {
   /// Returns whether plans keep too many activations with any way to shard parameters, and therefore with any schedule: 1F1B
   /// without virtual stages keeps least.
   [[nodiscard]] bool all_keep_too_much(Recompute recompute, int blocks = 0) {
-    return std::all_of(ways_.begin(), ways_.end(), [&](const ChoiceValues& way) {
+    // The last ways save most memory.
+    return std::all_of(ways_.rbegin(), ways_.rend(), [&](const ChoiceValues& way) {
       set(way, ChoiceValues{}, recompute, blocks);
       return keeps_more_than(estimator_, plan_, limit_);
     });
@@ -142,6 +144,22 @@ class SavingPlans {
     return enough;
   }
 
+  /// Returns whether plans that recompute something take too long in any order.
+  [[nodiscard]] bool recomputation_is_slow() {
+    const auto is_slow = [&](Recompute kind, int blocks) {
+      set(ChoiceValues{}, ChoiceValues{}, kind, blocks);
+      return is_too_long_(bounds_.of_orders(plan_));
+    };
+    const bool may_recompute_blocks = space_.may_recompute_blocks(choices_.first);
+    const bool are_blocks_slow = may_recompute_blocks && is_slow(Recompute::full, 1);
+    for (const ChoiceValues& each : choices_.kinds) {
+      const Recompute kind = recompute_of(each);
+      if (kind == Recompute::none || (kind == Recompute::full && are_blocks_slow)) continue;
+      if (!keeps_too_much(kind) && !is_slow(kind, 0)) return false;
+    }
+    return are_blocks_slow || !may_recompute_blocks || is_slow(Recompute::full, least_blocks());
+  }
+
   /// Returns whether plans of this schedule, all of which must recompute something, take too long.
   [[nodiscard]] bool is_slow_if_it_recomputes(const ChoiceValues& order) {
     for (const ChoiceValues& each : choices_.kinds) {
@@ -174,7 +192,7 @@ class SavingPlans {
     if (choices_.moves || !keeps_too_much(Recompute::none, 0)) return false;
     for (const ChoiceValues& each : choices_.kinds) {
       const Recompute kind = recompute_of(each);
-      if (kind != Recompute::none && !is_slow(kind, 0) && !keeps_too_much(kind, 0)) return false;
+      if (kind != Recompute::none && !keeps_too_much(kind, 0) && !is_slow(kind, 0)) return false;
     }
     if (!space_.may_recompute_blocks(choices_.first)) return true;
     const int most = estimator_.steps().most_blocks_again(plan_);

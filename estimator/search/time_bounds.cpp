@@ -114,15 +114,25 @@ Seconds TimeBounds::by_degrees(const Plan& plan, Seconds exchanges_of_sample) co
   return with_input(of_degrees(plan, exchanges_of_sample * samples_per_micro_batch(plan)) * rounding, plan);
 }
 
-Seconds TimeBounds::exchanges_of_sample(Plan plan) const {
+Seconds TimeBounds::exchanges_of_sample(Plan plan, const std::vector<Placement>& placements) const {
   // In a pipeline with slots, only the exchanges of one stage are part of the time.
   const bool in_slots = job_.assumptions.slot_pipeline && plan.mesh[Axis::pipeline] > 1;
   if (in_slots || job_.machine.levels.empty() || !job_.facts.tables.empty()) return {};
   plan.micro_batches = 1;
-  return traffic_.time_of_sample(plan, tables_.exchanges(plan));
+  return traffic_.time_of_sample(std::move(plan), placements);
 }
 
 Seconds TimeBounds::of_step(const Plan& plan) const { return with_input(steps_.staged(plan).step_time() * rounding, plan); }
+
+Seconds TimeBounds::of_orders(const Plan& plan) const {
+  // Some orders overlap All-to-alls of experts with another micro-batch, so their stages take less time.
+  if (job_.assumptions.slot_pipeline || job_.coefficients.software.overlaps_expert_exchanges.value_or(false)) return {};
+  const PlanSteps::Staged& staged = steps_.staged(plan);
+  if (staged.step.stages == 1) return of_step(plan);
+  RelaxedStep step = relaxed(staged.step);
+  step.longest = Seconds(staged.timing.stages[static_cast<std::size_t>(staged.timing.critical.time)].whole);
+  return with_input(shortest_of_all(step, plan) * rounding, plan);
+}
 
 Seconds TimeBounds::with_input(Seconds rest, const Plan& plan) const {
   if (!job_.assumptions.include_input) return rest;

@@ -44,8 +44,8 @@ class TimeBounds {
   /// Returns the bound by degrees for plans whose layer-wise exchanges take at least this time for each sample.
   [[nodiscard]] Seconds by_degrees(const Plan& plan, Seconds exchanges_of_sample) const;
   /// Returns a lower bound of the time of layer-wise exchanges for each sample, for any number of micro-batches, and for
-  /// plans with these degrees that have this placement and divide layers in this way.
-  [[nodiscard]] Seconds exchanges_of_sample(Plan plan) const;
+  /// plans with these degrees that have one of these placements and divide layers in this way.
+  [[nodiscard]] Seconds exchanges_of_sample(Plan plan, const std::vector<Placement>& placements) const;
   /// The bound by size for a number of micro-batches, with the values to which closer bounds add.
   struct BySize {
     Seconds bound{};
@@ -62,6 +62,10 @@ class TimeBounds {
   /// Returns a lower bound for all plans that differ from `plan` only in how parameters are sharded
   /// or offloaded. `plan` must not shard or offload parameters.
   [[nodiscard]] Seconds of_step(const Plan& plan) const;
+  /// Returns a lower bound for all plans that differ from `plan` only in schedule and virtual stages, in how parameters are
+  /// sharded or offloaded, and in further blocks that a stage recomputes. `plan`: as in of_step(), in the order 1F1B without
+  /// virtual stages.
+  [[nodiscard]] Seconds of_orders(const Plan& plan) const;
 
  private:
   /// Bounds add up the times of a step in a different order, so sums differ by rounding.

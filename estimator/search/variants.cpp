@@ -157,19 +157,21 @@ VariantSpace::Key VariantSpace::key_of(const Plan& plan) const {
           ways_to_distribute_tables(facts_, plan)};
 }
 
+std::vector<int> VariantSpace::possible_values(std::size_t row, const Plan& plan) const {
+  std::vector<int> values = values_of(plan_choices()[row], plan);
+  if (depends_on_others(plan_choices()[row].choice)) return values;
+  std::erase_if(values, [&](int value) {
+    ChoiceValues alone{};
+    alone[row] = value;
+    return !is_possible(plan, alone);
+  });
+  return values;
+}
+
 LikeChoices VariantSpace::all_choices(const Plan& plan) const {
   LikeChoices all;
   ValuesOfRows of_rows;
-  for (std::size_t i = 0; i < plan_choice_count; ++i) {
-    of_rows[i] = values_of(plan_choices()[i], plan);
-    // Values that are impossible with all values of the other choices are removed.
-    if (depends_on_others(plan_choices()[i].choice)) continue;
-    std::erase_if(of_rows[i], [&](int value) {
-      ChoiceValues alone{};
-      alone[i] = value;
-      return !is_possible(plan, alone);
-    });
-  }
+  for (std::size_t i = 0; i < plan_choice_count; ++i) of_rows[i] = possible_values(i, plan);
   Plan chosen = plan;
   add_choices(chosen, of_rows, possible_pipelines(plan, of_rows), plan_choice_count, {}, all);
   return all;
@@ -194,12 +196,26 @@ const std::vector<LikeChoices>& VariantSpace::choices(const Plan& plan) const {
 }
 
 std::int64_t VariantSpace::count_choices(const Plan& plan) const {
-  const auto [known, is_new] = choice_counts_.try_emplace(key_of(plan), 0);
+  const Key key = key_of(plan);
+  const auto [known, is_new] = choice_counts_.try_emplace(key, 0);
   if (!is_new) return known->second;
-  const LikeChoices all = all_choices(plan);
-  const auto some =
-      std::count_if(all.begin(), all.end(), [&](const ChoiceValues& values) { return may_recompute_blocks(values); });
-  return known->second = static_cast<std::int64_t>(all.size()) + some;
+  // The possible pipelines depend on no other choice. Other choices do not depend on the numbers of stages and
+  // micro-batches.
+  ValuesOfRows of_rows;
+  for (std::size_t i = 0; i < of_pipelines; ++i) of_rows[i] = possible_values(i, plan);
+  const auto pipelines = static_cast<std::int64_t>(possible_pipelines(plan, of_rows).size());
+  const auto& [family, tensor, stages, divided, few, groups, splits_tokens, exchanges_heads, whole_experts, tables] = key;
+  const auto [others, is_first] =
+      other_counts_.try_emplace({family, groups, splits_tokens, exchanges_heads, whole_experts, tables}, 0);
+  if (is_first) {
+    for (std::size_t i = of_pipelines; i < plan_choice_count; ++i) of_rows[i] = possible_values(i, plan);
+    LikeChoices all;
+    Plan chosen = plan;
+    add_choices(chosen, of_rows, {ChoiceValues{}}, plan_choice_count, {}, all);
+    others->second = static_cast<std::int64_t>(all.size()) +
+                     std::count_if(all.begin(), all.end(), [&](const auto& each) { return may_recompute_blocks(each); });
+  }
+  return known->second = pipelines * others->second;
 }
 
 bool VariantSpace::may_recompute_blocks(const ChoiceValues& values) const {
@@ -325,7 +341,6 @@ void VariantSpace::add_choices(Plan& plan, const ValuesOfRows& of_rows, const Li
   // Schedule and virtual stages are the first rows, and depend on no other choice.
   static_assert(static_cast<std::size_t>(PlanChoice::schedule) == 0 &&
                 static_cast<std::size_t>(PlanChoice::virtual_stages) == 1);
-  constexpr std::size_t of_pipelines = 2;
   if (rows == of_pipelines) {
     if (!are_possible(plan, values)) return;
     for (const ChoiceValues& pipeline : pipelines) {

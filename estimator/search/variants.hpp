@@ -76,6 +76,9 @@ class VariantSpace {
   /// values.
   [[nodiscard]] bool are_possible(const Plan& chosen, const ChoiceValues& values) const;
   using ValuesOfRows = std::array<std::vector<int>, plan_choice_count>;
+  /// Returns the values of a row that are possible with some values of the other choices.
+  [[nodiscard]] std::vector<int> possible_values(std::size_t row, const Plan& plan) const;
+  static constexpr std::size_t of_pipelines = 2;  ///< the number of rows that choose schedule and virtual stages
   /// Returns the schedules and numbers of virtual stages that are possible together, with the first values of other choices.
   [[nodiscard]] LikeChoices possible_pipelines(const Plan& plan, const ValuesOfRows& of_rows) const;
   /// Adds every possible combination of the first `rows` choices; the last choice is outermost. `plan` has the values of the
@@ -107,6 +110,9 @@ class VariantSpace {
   /// The number of plans of one placement, plus one, keyed by a rank's samples of the batch and by the key of the choices.
   mutable std::map<std::pair<std::int64_t, Key>, std::int64_t> counts_;
   mutable std::map<Key, std::int64_t> choice_counts_;  ///< results of count_choices()
+  /// Numbers of choices with one schedule and one number of virtual stages, keyed by the key of the choices without the
+  /// numbers of tensor shards, stages and micro-batches.
+  mutable std::map<std::tuple<Family, GroupSizes, bool, bool, bool, int>, std::int64_t> other_counts_;
   /// The latest results of count(), keyed by the family, the degrees that the choices depend on, and the batches.
   mutable LatestValues<std::int64_t, 8> latest_counts_;
 };

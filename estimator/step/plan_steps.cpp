@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <deque>
 #include <limits>
 #include <utility>
 
@@ -66,28 +67,27 @@ std::vector<int> PlanSteps::cut(const Plan& plan, const LayerCostTable& costs) c
     double cost = 0;  ///< time of the plan if it fits, otherwise its memory
     std::vector<int> firsts;
     const std::vector<int>* level = nullptr;
+    StageBalance* balance = nullptr;
   };
   std::optional<Choice> best;
   Seconds least_longest(std::numeric_limits<double>::infinity());
-  std::vector<StageLoad> before;
-  const auto loads_at = [&](const std::vector<int>& level) {
-    before.clear();
-    for (const int place : level) before.push_back(costs.load_before(place));
-  };
+  std::deque<std::vector<StageLoad>> loads;  // of each level that was tried
+  std::deque<StageBalance> balances;
   const auto layers_at = [](const std::vector<int>& level, const StageCuts& cuts) {
     std::vector<int> firsts;
     for (const int place : cuts.places) firsts.push_back(level[static_cast<std::size_t>(place)]);
     return firsts;
   };
   for (const std::vector<int>& level : levels) {
-    loads_at(level);
-    StageBalance balance(before, weights, count);
+    std::vector<StageLoad>& before = loads.emplace_back();
+    for (const int place : level) before.push_back(costs.load_before(place));
+    StageBalance& balance = balances.emplace_back(before, weights, count);
     // Further places, where more elements cross, are useful only if they shorten the longest stage.
     if (balance.shortest() >= least_longest * (1 - cut_rounding)) continue;
     least_longest = balance.shortest();
     StageCuts cuts = balance.light_first();
     if (levels.size() == 1 || cuts.fullest > available) cuts = balance.least_full();
-    Choice choice{cuts.fullest <= available, cuts.fullest.value(), {}, &level};
+    Choice choice{cuts.fullest <= available, cuts.fullest.value(), {}, &level, &balance};
     choice.firsts = layers_at(level, cuts);
     if (levels.size() > 1 && choice.fits) {
       const Staged own = work_out(bare, costs, choice.firsts);
@@ -105,8 +105,7 @@ std::vector<int> PlanSteps::cut(const Plan& plan, const LayerCostTable& costs) c
       work_out(bare, costs, equal).step_time() < work_out(bare, costs, best->firsts).step_time())
     return equal;
   if (levels.size() == 1 || !best->fits) return best->firsts;
-  loads_at(*best->level);
-  return layers_at(*best->level, StageBalance(before, weights, count).least_full());
+  return layers_at(*best->level, best->balance->least_full());
 }
 
 const std::vector<int>& PlanSteps::stages(const Plan& plan) const {

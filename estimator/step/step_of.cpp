@@ -176,10 +176,6 @@ void add_gather_tasks(const Job& job, const Plan& plan, const LayerCosts& own, i
   }
 }
 
-}  // namespace
-
-namespace {
-
 /// Adds the kernels and exchanges of a stage's layers, one wave after the other.
 void add_layer_tasks(const Job& job, const Plan& plan, const LayerCostTable& costs, const StageLayers& stage,
                      const Learned* origin, Step& step) {
@@ -196,6 +192,80 @@ void add_layer_tasks(const Job& job, const Plan& plan, const LayerCostTable& cos
     for (std::size_t i = own; i < step.tasks.size(); ++i) step.tasks[i].wave = part.wave;
   }
 }
+
+/// Adds the tasks of the stages of a step, one stage after the other.
+class StagesTasks {
+ public:
+  /// `origin`: as for add_tasks. The other values of the step are known.
+  StagesTasks(const StageMemories& memories, const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts,
+              const Learned* origin, Step& step)
+      : memories_(memories),
+        job_(memories.job()),
+        plan_(plan),
+        costs_(costs),
+        firsts_(firsts),
+        origin_(origin),
+        step_(step) {}
+
+  /// Adds the tasks of the next stage. Stages with equal layers have equal tasks.
+  void add(const StageLayers& stage) {
+    const std::size_t own = step_.tasks.size();
+    // Some layers of a segment are recomputed, or have another ZeRO stage. How many All-to-alls of experts are hidden
+    // depends on the place of the stage in the pipeline. Chunks of a stage are not consecutive, and a wave has its number.
+    const bool may_be_alike = plan_.recompute_segments.empty() && plan_.zero_segments.empty() && cut_chunks(plan_) == 1 &&
+                              step_.pieces <= 1 && !job_.coefficients.software.overlaps_expert_exchanges.value_or(false);
+    const LayerRange layers{stage.first, stage.last};
+    if (stage.stage > 0 && may_be_alike && have_equal_layers(costs_.kinds().runs, before_, layers)) {
+      for (std::size_t i = begin_before_; i < own; ++i) {
+        const Task task = step_.tasks[i];
+        step_.tasks.push_back(task);
+        step_.tasks.back().stage = stage.stage;
+      }
+    } else {
+      add_new(stage);
+    }
+    before_ = layers;
+    begin_before_ = own;
+  }
+
+ private:
+  void add_new(const StageLayers& stage) {
+    const std::size_t own = step_.tasks.size();
+    each_chunk(firsts_, plan_, stage.stage, [&](int begin, int end) {
+      add_layer_tasks(job_, plan_, costs_, {stage.stage, begin, end}, origin_, step_);
+    });
+    const std::size_t of_layers = step_.tasks.size();
+    if (plan_.offload_activations) add_activation_traffic(memories_, plan_, stage, own, step_.tasks);
+    const double bubble = bubble_shares(plan_, job_.assumptions).forward;
+    if (step_.several_ranks && (step_.origin[Coefficient::per_micro_batch] > 0 || origin_ != nullptr)) {
+      Term fixed(Seconds(step_.origin[Coefficient::per_micro_batch]));
+      if (origin_ != nullptr) fixed.add_slope(Coefficient::per_micro_batch, 1);
+      step_.tasks.push_back({stage.stage, false, Part::waiting, 0, fixed, bubble});
+    }
+    if (!plan_.zero_segments.empty()) {
+      for (const ZeroPart& part : zero_parts(plan_, stage.first, stage.last))
+        add_gather_tasks(job_, part.plan, costs_of(costs_, part), stage.stage, step_);
+    } else if (cut_chunks(plan_) > 1) {
+      add_gather_tasks(job_, plan_, held_costs(costs_, plan_, firsts_, stage.stage), stage.stage, step_);
+    } else {
+      add_gather_tasks(job_, plan_, costs_.between(stage.first, stage.last), stage.stage, step_);
+    }
+    if (step_.paging > Seconds{}) step_.tasks.push_back({stage.stage, false, Part::waiting, 0, Term(step_.paging), bubble});
+    if (step_.pieces <= 1) return;
+    for (std::size_t i = of_layers; i < step_.tasks.size(); ++i)
+      step_.tasks[i].wave = step_.waves[static_cast<std::size_t>(stage.first)];
+  }
+
+  const StageMemories& memories_;
+  const Job& job_;
+  const Plan& plan_;
+  const LayerCostTable& costs_;
+  const std::vector<int>& firsts_;
+  const Learned* origin_;
+  Step& step_;
+  LayerRange before_;             ///< the layers of the stage before
+  std::size_t begin_before_ = 0;  ///< index of its first task
+};
 
 /// Sets how the stages of a step pass on the tokens of a sample. Between layers of one wave, the first micro-batch waits for
 /// the transfer of one piece.
@@ -236,38 +306,16 @@ Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTab
   step.transfers.resize(static_cast<std::size_t>(step.stages));
   Bytes slowest{};
   step.tasks.reserve(static_cast<std::size_t>(step.stages) * 4);
+  step.paging = paging(memories, plan);
+  StagesTasks tasks(memories, plan, costs, firsts, origin, step);
   for (int stage = 0; stage < step.stages; ++stage) {
     const auto index = static_cast<std::size_t>(stage);
     const int first = firsts[index];
-    const std::size_t own = step.tasks.size();
+    tasks.add({stage, first, firsts[index + 1]});
     Bytes crossing{};  // the largest cut at which a chunk of the stage begins
-    each_chunk(firsts, plan, stage, [&](int begin, int end) {
-      add_layer_tasks(job, plan, costs, {stage, begin, end}, origin, step);
+    each_chunk(firsts, plan, stage, [&](int begin, int /*end*/) {
       if (begin > 0) crossing = max(crossing, costs.cut_bytes(begin));
     });
-    const std::size_t of_layers = step.tasks.size();
-    if (plan.offload_activations) add_activation_traffic(memories, plan, {stage, first, firsts[index + 1]}, own, step.tasks);
-    if (step.several_ranks && (step.origin[Coefficient::per_micro_batch] > 0 || origin != nullptr)) {
-      Term fixed(Seconds(step.origin[Coefficient::per_micro_batch]));
-      if (origin != nullptr) fixed.add_slope(Coefficient::per_micro_batch, 1);
-      step.tasks.push_back({stage, false, Part::waiting, 0, fixed, bubble_shares(plan, job.assumptions).forward});
-    }
-    if (plan.zero_segments.empty()) {
-      const bool several = cut_chunks(plan) > 1;
-      const LayerCosts of_chunks = several ? held_costs(costs, plan, firsts, stage) : LayerCosts{};
-      add_gather_tasks(job, plan, several ? of_chunks : costs.between(first, firsts[index + 1]), stage, step);
-    } else {
-      for (const ZeroPart& part : zero_parts(plan, first, firsts[index + 1]))
-        add_gather_tasks(job, part.plan, costs_of(costs, part), stage, step);
-    }
-    step.paging = paging(memories, plan);
-    if (step.paging > Seconds{})
-      step.tasks.push_back(
-          {stage, false, Part::waiting, 0, Term(step.paging), bubble_shares(plan, job.assumptions).forward});
-    if (step.pieces > 1) {
-      for (std::size_t i = of_layers; i < step.tasks.size(); ++i)
-        step.tasks[i].wave = step.waves[static_cast<std::size_t>(first)];
-    }
     // With several chunks, the last stage sends to the first one, too.
     slowest = max(slowest, crossing);
     if (stage == 0) continue;

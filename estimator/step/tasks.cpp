@@ -9,6 +9,12 @@ BubbleShares bubble_shares(const Plan& plan, const Assumptions& assumptions) {
   return order_of(plan.schedule).bubble(plan.mesh[Axis::pipeline], plan.virtual_stages);
 }
 
+bool have_equal_layers(const LayerRuns& runs, const LayerRange& a, const LayerRange& b) {
+  const LayerRuns::Place begin = runs.place(a.first), other = runs.place(b.first);
+  return a.last - a.first == b.last - b.first && begin.run == other.run && begin.offset == other.offset &&
+         begin.repeat > 0 && other.repeat > 0 && runs.place(a.last).run == begin.run && runs.place(b.last).run == begin.run;
+}
+
 LayerCosts held_costs(const LayerCostTable& costs, const Plan& plan, const std::vector<int>& firsts, int stage) {
   const auto of = [&](int each) {
     const auto index = static_cast<std::size_t>(each);

@@ -12,6 +12,10 @@ namespace ddl {
 /// Returns the shares of a stage's passes that the longest stage waits for, under the schedule of a plan.
 [[nodiscard]] BubbleShares bubble_shares(const Plan& plan, const Assumptions& assumptions);
 
+/// Returns whether two stages have equal layers, in a run of repeated layers that neither of them begins or ends. If plans
+/// treat such stages alike, both have equal tasks.
+[[nodiscard]] bool have_equal_layers(const LayerRuns& runs, const LayerRange& a, const LayerRange& b);
+
 /// Returns the costs of the layers whose parameters a rank of a stage holds. With DualPipe, these include the layers of the
 /// mirror stage at the other end. `firsts`: the first layer of each stage, and the layer count.
 [[nodiscard]] LayerCosts held_costs(const LayerCostTable& costs, const Plan& plan, const std::vector<int>& firsts,

@@ -125,6 +125,10 @@ class UpdatesMaker {
     const bool several = keeps_two_parts || cut_chunks(plan_) > 1;
     LayerCosts of_all;  // costs of the two stages, or of all chunks, of a rank
     for (std::size_t stage = 0; stage < static_cast<std::size_t>(plan_.mesh[Axis::pipeline]); ++stage) {
+      if (stage > 0 && !several && is_like_stage_before(stage)) {
+        updates_.stages.push_back(Updates::Stage(updates_.stages.back()));
+        continue;
+      }
       if (several) of_all = held_costs(costs_, plan_, firsts_, static_cast<int>(stage));
       const LayerCosts& own = several ? of_all : costs_.between(firsts_[stage], firsts_[stage + 1]);
       Updates::Stage& result = updates_.stages.emplace_back();
@@ -144,6 +148,10 @@ class UpdatesMaker {
   }
 
  private:
+  [[nodiscard]] bool is_like_stage_before(std::size_t stage) const {
+    return plan_.zero_segments.empty() && have_equal_layers(costs_.kinds().runs, {firsts_[stage - 1], firsts_[stage]},
+                                                            {firsts_[stage], firsts_[stage + 1]});
+  }
   /// Adds the update and the exchanges of layers to those of a stage.
   void add_held(const HeldLayers& held, Updates::Stage& result) {
     const Plan& plan = held.plan;

@@ -16,6 +16,7 @@
 #include "calibration/inputs/software_file.hpp"
 #include "calibration/inputs/study.hpp"
 #include "core/error.hpp"
+#include "estimator/layers/recomputed_layers.hpp"
 #include "estimator/search/activation_bounds.hpp"
 #include "estimator/search/memory_bounds.hpp"
 #include "estimator/search/mesh_bounds.hpp"
@@ -176,6 +177,14 @@ void check_times(const Estimator& estimator, const Plan& plan, double time) {
     check("by split", bounds.least(Closeness::split, each));
     check("by stages", bounds.least(Closeness::stages, each));
     check("by layers", bounds.least(Closeness::layers, each));
+  }
+  // The bound of all orders holds for the plan's recomputed blocks, without the sharding and offloading of parameters.
+  if (!plan.offload_activations) {
+    Plan ordered = with_first_values(plan, [](const PlanChoiceRow& row) {
+      return !row.divides_layers && row.choice != PlanChoice::recompute && row.choice != PlanChoice::recompute_modules;
+    });
+    if (plan.recompute_blocks > 0) ordered.recompute_blocks = static_cast<int>(most_recomputed_blocks(plan));
+    check("of all orders", bounds.of_orders(ordered));
   }
   // A number of micro-batches is left out by its bound by size, if this bound exceeds another number's bound by degrees.
   require_below("by size, of that by degrees,", bounds.least(Closeness::size, plainest).value(),

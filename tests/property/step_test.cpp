@@ -3,12 +3,16 @@
 #include "estimator/step/step.hpp"
 
 #include <cmath>
+#include <cstddef>
 #include <utility>
+#include <vector>
 
 #include <Eigen/Dense>
 #include <unsupported/Eigen/AutoDiff>
 
+#include "calibration/inputs/study.hpp"
 #include "estimator/explain/explanation.hpp"
+#include "estimator/layers/recomputed_layers.hpp"
 #include "estimator/step/estimate.hpp"
 #include "tests/catch.hpp"
 #include "tests/owned_job.hpp"
@@ -96,6 +100,46 @@ TEST_CASE("the step of a plan does not depend on which of its numbers of virtual
     }
   });
   REQUIRE(compared > 20);
+}
+
+TEST_CASE("each stage of a pipeline has the tasks and the updates of its own layers") {
+  // Most stages of this model have equal layers, for which tasks and updates are computed once.
+  StudySpec spec;
+  spec.model = "gpt2-xl";
+  spec.machine = "dgx-a100";
+  const Study study(spec);
+  const Estimator estimator(study.job());
+  Plan plan;
+  plan.mesh = {{Axis::data, 2}, {Axis::pipeline, 8}};
+  plan.global_batch = 64;
+  plan.micro_batches = 16;
+  plan.precision = study.precision();
+  plan.optimizer = study.optimizer();
+  const std::vector<int> firsts = estimator.stages(plan);
+  REQUIRE(firsts.size() == 9);
+  const auto [recompute, blocks] =
+      GENERATE(table<Recompute, int>({{Recompute::none, 0}, {Recompute::full, 0}, {Recompute::full, 2}}));
+  plan.recompute = recompute;
+  plan.recompute_blocks = blocks;
+  const Step step = estimator.steps().staged(plan).step;
+  const Updates updates = estimator.steps().updates(plan);
+  const LayerCostTable& costs = estimator.tables().costs(plan);
+  for (int stage = 0; stage < 8; ++stage) {
+    const auto index = static_cast<std::size_t>(stage);
+    const int first = firsts[index], last = firsts[index + 1];
+    Seconds forward{}, backward{};
+    for (const Task& task : step.tasks) {
+      if (task.stage == stage && task.part == Part::forward) forward += task.time.time();
+      if (task.stage == stage && task.part == Part::backward) backward += task.time.time();
+    }
+    const LayerCosts own = costs.between(first, last), again = recomputed_costs(study.job(), costs, plan, first, last);
+    INFO("stage " << stage);
+    CHECK(forward.value() == Approx(own[LayerTime::forward].value()).epsilon(1e-9));
+    CHECK(backward.value() == Approx((own[LayerTime::backward] + again[LayerTime::forward]).value()).epsilon(1e-9));
+    const Updates alone = updates_of(study.job(), plan, costs, {first, last});
+    CHECK(updates.stages[index].update.time().value() == Approx(alone.stages[0].update.time().value()).epsilon(1e-9));
+    CHECK(updates.stages[index].exchange.total().value() == Approx(alone.stages[0].exchange.total().value()).epsilon(1e-9));
+  }
 }
 
 TEST_CASE("longer kernels never make a step shorter") {

@@ -116,8 +116,8 @@ TEST_CASE("peaks are replaced as a whole, and another device does not inherit pr
 TEST_CASE("levels are replaced as a whole, together with the topology") {
   CHECK(extended(mine + one_level).levels.size() == 1);
   const Folder folder;
-  folder.write("torus.yaml", head + mine + one_level +
-                                 R"(  - name: torus
+  static_cast<void>(folder.write("torus.yaml", head + mine + one_level +
+                                                   R"(  - name: torus
     units: {value: 4, source: mine}
     latency: {value: 2 us, source: mine}
     bandwidth: {value: 50 GB/s, source: mine}
@@ -126,7 +126,7 @@ topology:
   kind: {value: torus, source: mine}
   extents: {value: [2, 2], source: mine}
   link_bandwidth: {value: 25 GB/s, source: mine}
-)");
+)"));
   const std::string same = folder.write("same.yaml", "format: 1\nmachine: same\nextends: ./torus.yaml\n");
   const std::string other = folder.write("other.yaml", "format: 1\nmachine: other\nextends: torus.yaml\n" + one_level);
   const std::string tree = folder.write("tree.yaml", "format: 1\nmachine: tree\nextends: torus.yaml\ntopology: none\n");
