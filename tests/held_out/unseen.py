@@ -4,10 +4,12 @@
 
 CONSTANTS.csv names each set of runs to which a constant was fitted, the constant, and the file that has it with its source.
 Widths of intervals are fitted to all sets, and are not counted. For both parts, the script prints accuracy, mean error and
-coverage of `validate published-runs`. It exits with 1 if CONSTANTS.csv names a set or a file that does not exist.
+coverage of `validate published-runs`. It exits with 1 if CONSTANTS.csv names a set or a file that does not exist, or if bundled
+runs are from a document that a table of this folder is from.
 """
 
 import csv
+import glob
 import json
 import os
 import subprocess
@@ -26,6 +28,12 @@ def line(name, cases):
     return f"{name}: {len(cases):,} runs, accuracy {accuracy:.3f}, mean error {bias:+.1f} %, covered {covered:.0f} %"
 
 
+def document(row):
+    """The document of a row's source, `owner/name@commit: path#line`, without its version and line."""
+    repository, _, path = row["source_file"].partition(": ")
+    return repository.split("@")[0], path.split("#")[0]
+
+
 def main():
     if len(sys.argv) != 3:
         sys.exit("usage: unseen.py PROGRAM CONSTANTS.csv")
@@ -33,7 +41,16 @@ def main():
     with open(constants, encoding="utf-8", newline="") as file:
         seen = {row["set"]: row["file"] for row in csv.DictReader(file)}
     with open(os.path.join(OBSERVATIONS, "published-runs.csv"), encoding="utf-8", newline="") as file:
-        sets = [row["set"] for row in csv.DictReader(file)]
+        rows = list(csv.DictReader(file))
+    sets = [row["set"] for row in rows]
+    bundled = {document(row): row["set"] for row in rows}
+    for table in sorted(glob.glob(os.path.join(ROOT, "tests", "held_out", "*.csv"))):
+        if os.path.basename(table) == os.path.basename(constants):
+            continue
+        with open(table, encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                if document(row) in bundled:
+                    sys.exit(f"{row['source_file']} is held out, but the set {bundled[document(row)]} is from the same document")
     for name, path in seen.items():
         if name not in sets and not os.path.exists(os.path.join(OBSERVATIONS, name + ".csv")):
             sys.exit(f"no set or table {name}")
