@@ -126,7 +126,8 @@ TEST_CASE("DualPipe hides All-to-alls behind micro-batches of the other directio
   CHECK(with.step_time() < without.step_time());
   CHECK(both_ways.hidden() == Approx(11.0 / 16));
   both_ways.plan.recompute = Recompute::full;
-  CHECK(both_ways.time().step_time() == both_ways.time_without().step_time());
+  // Stages are summed one by one in one of the two steps.
+  CHECK(both_ways.time().step_time().value() == Approx(both_ways.time_without().step_time().value()).epsilon(1e-12));
 }
 
 TEST_CASE("GPipe, full recomputation and a study without overlap hide no All-to-all") {
