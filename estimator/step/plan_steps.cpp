@@ -71,7 +71,7 @@ std::vector<int> PlanSteps::cut(const Plan& plan, const LayerCostTable& costs) c
   };
   std::optional<Choice> best;
   Seconds least_longest(std::numeric_limits<double>::infinity());
-  std::deque<std::vector<StageLoad>> loads;  // of each level that was tried
+  std::deque<std::vector<StageLoad>> loads;  // the loads of each tried level
   std::deque<StageBalance> balances;
   const auto layers_at = [](const std::vector<int>& level, const StageCuts& cuts) {
     std::vector<int> firsts;

@@ -122,9 +122,11 @@ class UpdatesMaker {
     if (has_local_steps(plan_, assumptions) && assumptions.local_overlap > 0)
       updates_.fragments_share = assumptions.local_overlap * assumptions.local_fragments / assumptions.local_steps;
     const bool keeps_two_parts = order_of(plan_.schedule).keeps_two_parts;
-    const bool several = keeps_two_parts || cut_chunks(plan_) > 1;
+    const int chunks = cut_chunks(plan_);
+    const bool several = keeps_two_parts || chunks > 1;
+    const std::size_t stages = (firsts_.size() - 1) / static_cast<std::size_t>(chunks);
     LayerCosts of_all;  // costs of the two stages, or of all chunks, of a rank
-    for (std::size_t stage = 0; stage < static_cast<std::size_t>(plan_.mesh[Axis::pipeline]); ++stage) {
+    for (std::size_t stage = 0; stage < stages; ++stage) {
       if (stage > 0 && !several && is_like_stage_before(stage)) {
         updates_.stages.push_back(Updates::Stage(updates_.stages.back()));
         continue;

@@ -34,7 +34,7 @@ def group_of(table, row):
     if name == "torchtitan":
         return "torchtitan"
     # The others were bundled after the peers were asked, and are of kinds of networks that no peer describes.
-    later = ("mlperf-flux", "mlperf-gnmt", "mlperf-sd")
+    later = ("mlperf-0.5", "mlperf-flux", "mlperf-gnmt", "mlperf-sd")
     if name.startswith("mlperf-") and not name.startswith("mlperf-hpc") and name not in later:
         return "MLPerf"
     return None

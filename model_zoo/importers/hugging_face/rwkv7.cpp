@@ -82,7 +82,7 @@ FamilyModel read_flash_transformer(HuggingFaceConfig& config) {
   config.require("qk_norm", false, "queries and keys have no norm");
   config.require("elementwise_affine", true, "norms have a trained scale");
   if (config.has("window_size") && !config.is_null("window_size"))
-    config.fail("window_size", "each token sees all tokens before it");
+    config.fail("window_size", "a token attends to all tokens before it");
   for (const std::string_view key :
        {"fuse_norm", "fuse_swiglu", "fuse_cross_entropy", "fuse_linear_cross_entropy", "use_l2warp"})
     config.accept(key);
