@@ -39,6 +39,8 @@ struct Software {
   /// Whether stages of a pipeline have equal numbers of the model's blocks if possible, as in
   /// Megatron-LM. If false or unset, stages are cut so that a step is as short as possible.
   std::optional<bool> equal_stages;
+  /// Whether Ulysses repeats heads of keys and values if there are fewer heads than ranks. Unset: yes.
+  std::optional<bool> repeats_keys;
   /// The Allreduce algorithm of the gradient exchange in plans without a filter, channel or spatial
   /// degree, and in hybrids, which have such a degree. Unset: the fastest algorithm.
   std::optional<AllreduceAlgorithm> gradient_algorithm;

@@ -2,17 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string_view>
 
 namespace ddl {
 namespace {
-
-/// Whether the software repeats heads of keys and values, so that each rank has one. Transformer Engine and MaxText do not
-/// [transformer_engine/pytorch/attention, AttnFuncWithCPAndQKVOA2A].
-bool may_repeat_keys(const Software& software) {
-  return std::ranges::none_of(std::to_array<std::string_view>({"megatron", "nemo", "jax"}),
-                              [&](std::string_view name) { return software.name.starts_with(name); });
-}
 
 void context_limits(const LimitContext& context, Limits& limits) {
   const int parts = context.plan.mesh[Axis::context];
@@ -23,7 +15,7 @@ void context_limits(const LimitContext& context, Limits& limits) {
   if (units == 0 || units % (2 * static_cast<std::int64_t>(parts)) != 0) {
     limits.add({Limit::Kind::context, static_cast<double>(parts), static_cast<double>(units), -1});
   } else if (context.plan.context_exchange == ContextExchange::ulysses && !may_exchange_heads(context.facts, context.plan) &&
-             !(may_repeat_keys(context.software) && may_divide_heads(context.facts, context.plan))) {
+             !(context.software.repeats_keys.value_or(true) && may_divide_heads(context.facts, context.plan))) {
     limits.add({Limit::Kind::heads, static_cast<double>(parts) * context.plan.mesh[Axis::tensor],
                 static_cast<double>(context.facts.attention_heads), -1});
   }
