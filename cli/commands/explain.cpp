@@ -42,7 +42,6 @@
 #include "cli/sentences/sentences.hpp"
 #include "core/error.hpp"
 #include "core/source_text.hpp"
-#include "estimator/layers/stage_chunks.hpp"
 #include "estimator/out_of_core/out_of_core.hpp"
 #include "estimator/search/search.hpp"
 
@@ -278,7 +277,6 @@ void draw_timeline(const ExplainOptions& options, ExplainAnswer& answer, const E
     const Limits& limits = answer.explanation.estimate.limits;
     throw Error(fmt::format("the plan {} has no timeline of memory", quote(plan_word(plan))),
                 options.study.ideal        ? "the closed forms of --ideal give only totals"
-                : cut_chunks(plan) > 1     ? "a timeline passes through consecutive layers: leave out virtual stages"
                 : plan.offload_activations ? "the model of the allocator does not include activations on the host"
                 : !limits.empty()          ? describe(limits, study.model())
                                            : "the plan cannot be predicted");

@@ -40,9 +40,9 @@ std::vector<Plan> alike_plans(const RecommendAnswer& answer, const SearchOptions
     const int stages = plan.mesh[Axis::pipeline];
     if (!has_layers(plan) || contains(known, stages)) continue;
     known.push_back(stages);
-    // Equal parts of equal blocks are not possible if layouts differ. Virtual stages are tried later.
-    if (!options.chosen[PlanChoice::virtual_stages]) plan.virtual_stages = 1;
-    if (order_of(plan.schedule).course != Course::around) {
+    // Equal stages of equal blocks are not possible if layouts differ.
+    if (plan.virtual_stages > 1 || order_of(plan.schedule).course != Course::around) {
+      plan.virtual_stages = 1;
       plan.schedule = Schedule::one_forward_one_backward;
     }
     // A stage runs on the same ranks with every layout.

@@ -11,7 +11,6 @@
 #include "estimator/layers/host_launches.hpp"
 #include "estimator/layers/overlaps.hpp"
 #include "estimator/layers/recomputed_layers.hpp"
-#include "estimator/layers/stage_chunks.hpp"
 #include "estimator/memory/verdict.hpp"
 #include "estimator/step/input.hpp"
 #include "estimator/step/step_of.hpp"
@@ -46,12 +45,9 @@ class Explainer {
     again_ = runs_again(plan_, job_.facts, job_.assumptions, costs_.kinds(), firsts_);
     for (const Task& task : step_.tasks) launches_ += task.launches * (task.stage == critical_.time ? micro_batches_ : 1.0);
     for (int stage = 0; stage < plan_.mesh[Axis::pipeline]; ++stage) {
-      each_chunk(firsts_, plan_, stage, [&](int first, int last) {
-        hidden_share_ = hidden_share_of_experts(job_, plan_, costs_.between(first, last), stage);
-        for (int layer = first; layer < last; ++layer) add_layer(layer, stage);
-      });
+      hidden_share_ = hidden_share_of_experts(job_, plan_, costs_.between(first_of(stage), first_of(stage + 1)), stage);
+      for (int layer = first_of(stage); layer < first_of(stage + 1); ++layer) add_layer(layer, stage);
     }
-    std::ranges::stable_sort(out_.layers, {}, &LayerExplanation::layer);
     held_ = held_gradients(job_, plan_, costs_, firsts_, critical_.gradient_exchange);
     for (const HeldGradients& held : held_) gradients_.add(held.exchange);
     add_exchanges();
@@ -237,7 +233,7 @@ class Explainer {
   [[nodiscard]] KernelsOf kernels_of(Phase phase) const {
     KernelsOf kernels;
     kernels.stage = !slots_ ? critical_.time : (phase == Phase::forward ? critical_.forward : critical_.backward);
-    each_chunk(firsts_, plan_, kernels.stage, [&](int first, int last) { kernels.layers += last - first; });
+    kernels.layers = first_of(kernels.stage + 1) - first_of(kernels.stage);
     if (phase == Phase::backward) kernels.forward_again = plan_.recompute;
     if (phase == Phase::backward && (plan_.recompute_blocks > 0 || !plan_.recompute_segments.empty()))
       kernels.blocks_again = blocks_again(kernels.stage);

@@ -1,35 +1,11 @@
 #include "estimator/memory/stage_memories.hpp"
 
-#include <algorithm>
 #include <cstddef>
-#include <optional>
 
 #include "estimator/choices/plan_choice.hpp"
-#include "estimator/layers/stage_chunks.hpp"
 #include "estimator/schedules/schedule.hpp"
 
 namespace ddl {
-namespace {
-
-/// Adds the memory of a model chunk to that of the chunks of a rank. A rank holds the parameters and activations of all
-/// chunks, and runs the kernels of one chunk at a time. `of_process`: the part of the uncertainty that a process has once.
-void add_chunk(const MemoryBreakdown& chunk, Bytes of_process, MemoryBreakdown& all) {
-  all.weights += chunk.weights;
-  all.gradients += chunk.gradients;
-  all.optimizer += chunk.optimizer;
-  all.activations += chunk.activations;
-  all.input += chunk.input;
-  all.workspace = max(all.workspace, chunk.workspace);
-  all.kernel_workspace = max(all.kernel_workspace, chunk.kernel_workspace);
-  all.communication = max(all.communication, chunk.communication);
-  all.outside_buffers = max(all.outside_buffers, chunk.outside_buffers);
-  all.context = max(all.context, chunk.context);
-  all.workspace_origin = std::min(all.workspace_origin, chunk.workspace_origin);
-  all.uncertainty += max(Bytes{}, chunk.uncertainty - of_process);
-  all.peak_reserved = all.allocated();
-}
-
-}  // namespace
 
 double StageMemories::held_parts(const Plan& plan, const std::vector<int>& firsts, int stage) const {
   if (!order_of(plan.schedule).keeps_two_parts || plan.mesh[Axis::pipeline] == 1) return 1;
@@ -96,27 +72,6 @@ const StagePeaks& StageMemories::peaks(const Plan& plan, int stage_first, int st
 }
 
 MemoryBreakdown StageMemories::memory(const Plan& plan, const std::vector<int>& firsts, int number) const {
-  if (cut_chunks(plan) > 1) {
-    const Device& device = job_.machine.device;
-    const LibraryWorkspace library = library_workspace(device);
-    const ContextBytes context = context_bytes(device, job_.assumptions);
-    const CommunicationBuffers buffers =
-        communication_buffers(plan, device, engine_groups_of(job_), job_.assumptions.idle_communicators);
-    const Bytes of_process =
-        library.most - library.expected + buffers.most - buffers.expected + context.most - context.expected;
-    std::optional<MemoryBreakdown> all;
-    each_chunk(firsts, plan, number, [&](int first, int last) {
-      const StageOf chunk{job_, plan, tables_.costs(plan), first, last, number};
-      MemoryBreakdown own = stage_memory(chunk, &peaks(plan, first, last, 1));
-      if (all) {
-        own.weights -= Bytes(job_.assumptions.other_models);
-        add_chunk(own, of_process, *all);
-      } else {
-        all = own;
-      }
-    });
-    return *all;
-  }
   const StageOf stage = this->stage(plan, firsts, number);
   if (job_.assumptions.memory_reuse) return stage_memory(stage);
   const StagePeaks& own = peaks(plan, stage.first, stage.last, stage.parts);

@@ -9,7 +9,6 @@
 #include <tuple>
 #include <utility>
 
-#include "estimator/choices/plan_choice.hpp"
 #include "estimator/layers/host_launches.hpp"
 #include "estimator/schedules/schedule.hpp"
 #include "estimator/search/degrees.hpp"
@@ -385,13 +384,6 @@ std::optional<Estimate> best_by_layer(const Estimator& estimator, const SearchOp
       }
     }
     if (best) break;
-  }
-  if (best && !options.chosen[PlanChoice::virtual_stages]) {
-    Plan plan = best->plan;
-    for (const int chunks : estimator.steps().virtual_stages_of(plan)) {
-      plan.virtual_stages = chunks;
-      add(plan);
-    }
   }
   // The sum of the units' times ignores overlaps with gradients, and that the longest stage sets the pace.
   constexpr int most_moves = 16;

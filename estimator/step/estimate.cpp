@@ -8,7 +8,6 @@
 #include "estimator/choices/plan_choice.hpp"
 #include "estimator/layers/host_launches.hpp"
 #include "estimator/layers/recomputed_layers.hpp"
-#include "estimator/layers/stage_chunks.hpp"
 #include "estimator/memory/memory_timeline.hpp"
 #include "estimator/schedules/schedule.hpp"
 #include "estimator/step/host_traffic.hpp"
@@ -111,11 +110,7 @@ Limits Estimator::segment_limits(const Plan& asked) const {
   refuse(plan.secondary_shards > 1, "secondary shards");
   refuse(plan.offload != Offload::none || plan.offload_activations, "offloading");
   refuse(plan.whole_experts, "expert-tensor-parallel size 1");
-  if (cut_chunks(plan) > 1) {
-    refuse(plan.recompute_blocks > 0, "a number of recomputed blocks of virtual stages");
-    refuse(plan.first_stage_blocks > 0 || plan.last_stage_blocks > 0, "a number of blocks of outer virtual stages");
-    refuse(job_.assumptions.memory_reuse.has_value(), "virtual stages in ideal mode");
-  }
+  refuse(plan.virtual_stages > 1, "virtual stages");
   refuse(order_of(plan.schedule).course != Course::around, "schedules that cut stages into equal parts");
   refuse(holds_parts_of_tables(plan), "distributed tables");
   refuse(job_.assumptions.local_steps > 1, "local steps");
@@ -290,8 +285,6 @@ void Estimator::complete(Estimate& result) const {
 
 std::optional<MemoryTimeline> memory_timeline(const Estimator& estimator, const Plan& plan, const TimelineOptions& options) {
   if (estimator.job().assumptions.memory_reuse || plan.offload_activations) return std::nullopt;
-  // The timeline passes through consecutive layers.
-  if (cut_chunks(plan) > 1) return std::nullopt;
   const Estimate estimate = estimator.estimate(plan);
   if (estimate.time.step_time().value() <= 0) return std::nullopt;
   return memory_timeline(estimator.stage(plan, estimate.critical.memory), options);
@@ -301,7 +294,6 @@ void add_reserved(const Estimator& estimator, Estimate& estimate) {
   // The model of the allocator does not include host memory.
   const Job& job = estimator.job();
   if (job.assumptions.memory_reuse || estimate.time.step_time().value() <= 0 || estimate.plan.offload_activations) return;
-  if (cut_chunks(estimate.plan) > 1) return;
   StageMemories::PeakStage& known = estimator.fullest(estimate.plan);
   if (!known.has_reserved) {
     TimelineOptions options;

@@ -10,7 +10,6 @@
 #include "estimator/layers/host_launches.hpp"
 #include "estimator/layers/recomputed_layers.hpp"
 #include "estimator/layers/stage_balance.hpp"
-#include "estimator/layers/stage_chunks.hpp"
 #include "estimator/memory/memory.hpp"
 #include "estimator/schedules/schedule.hpp"
 #include "estimator/step/step_of.hpp"
@@ -40,10 +39,7 @@ std::vector<int> PlanSteps::cut(const Plan& plan, const LayerCostTable& costs) c
   if (plan.mesh[Axis::pipeline] == 1) return {0, layers};
   if (const std::vector<int> blocks = blocks_of_stages(job_.facts, plan); !blocks.empty())
     return first_layers(*job_.facts.model, blocks);
-  const int chunks = cut_chunks(plan), count = plan.mesh[Axis::pipeline] * chunks;
-  const StagePlaces& where = chunks == 1
-                                 ? tables_.places_of(plan)
-                                 : tables_.places(count, tables_.replicated_layers_of(plan), plan.mesh[Axis::spatial]);
+  const StagePlaces& where = tables_.places_of(plan);
   const auto& levels = where.levels();
   if (job_.coefficients.software.equal_stages.value_or(false) && !where.equal_blocks().empty()) return where.equal_blocks();
   // The cuts of a plan do not depend on memory savings such as recomputation. Otherwise, a plan
@@ -56,7 +52,7 @@ std::vector<int> PlanSteps::cut(const Plan& plan, const LayerCostTable& costs) c
   bare.offload = Offload::none;
   bare.offload_activations = false;
   bare.schedule = Schedule::one_forward_one_backward;
-  bare.virtual_stages = chunks;
+  bare.virtual_stages = 1;
   const ParameterBytes each = parameter_bytes(job_.facts, bare, job_.assumptions);
   const double trained = job_.facts.parameters > 0 ? job_.facts.trained_parameters / job_.facts.parameters : 1.0;
   const StageWeights weights{launch_overhead(job_), each.weight + (each.gradient + each.optimizer) * trained,
@@ -81,7 +77,7 @@ std::vector<int> PlanSteps::cut(const Plan& plan, const LayerCostTable& costs) c
   for (const std::vector<int>& level : levels) {
     std::vector<StageLoad>& before = loads.emplace_back();
     for (const int place : level) before.push_back(costs.load_before(place));
-    StageBalance& balance = balances.emplace_back(before, weights, count);
+    StageBalance& balance = balances.emplace_back(before, weights, plan.mesh[Axis::pipeline]);
     // Further places, where more elements cross, are useful only if they shorten the longest stage.
     if (balance.shortest() >= least_longest * (1 - cut_rounding)) continue;
     least_longest = balance.shortest();
@@ -99,11 +95,6 @@ std::vector<int> PlanSteps::cut(const Plan& plan, const LayerCostTable& costs) c
     if (!best || std::tuple(!choice.fits, choice.cost) < std::tuple(!best->fits, best->cost)) best = std::move(choice);
   }
   if (!best) return {};
-  // Balanced chunks may leave a stage with more layers than other stages.
-  const std::vector<int>& equal = where.equal_blocks();
-  if (chunks > 1 && !equal.empty() &&
-      work_out(bare, costs, equal).step_time() < work_out(bare, costs, best->firsts).step_time())
-    return equal;
   if (levels.size() == 1 || !best->fits) return best->firsts;
   return layers_at(*best->level, best->balance->least_full());
 }
@@ -111,11 +102,6 @@ std::vector<int> PlanSteps::cut(const Plan& plan, const LayerCostTable& costs) c
 const std::vector<int>& PlanSteps::stages(const Plan& plan) const {
   const SplitTables::Split& split = tables_.split(plan);
   Known& own = known(split);
-  if (const int chunks = cut_chunks(plan); chunks > 1) {
-    const auto [cuts, is_new] = own.cuts_of_chunks.try_emplace(chunks);
-    if (is_new) cuts->second = cut(plan, *split.costs);
-    return cuts->second;
-  }
   if (!own.cuts) own.cuts = cut(plan, *split.costs);
   return *own.cuts;
 }
@@ -139,7 +125,7 @@ const PlanSteps::Staged& PlanSteps::staged(const Plan& plan) const {
                        plan.zero_segments);
   const auto found = staged.find(key);
   if (found != staged.end()) return found->second;
-  if (!waits_alike(job_, plan) || !plan.zero_segments.empty() || cut_chunks(plan) > 1)
+  if (!waits_alike(job_, plan) || !plan.zero_segments.empty())
     return staged.emplace(key, work_out(plan, *split.costs, firsts)).first->second;
   const std::int64_t blocks = plan.recompute == Recompute::full ? most_recomputed_blocks(plan) : 0;
   const Staged*& like = known(split).in_chunks[{plan.recompute, blocks, gathers_weights(plan),

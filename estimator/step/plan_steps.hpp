@@ -33,8 +33,7 @@ class PlanSteps {
 
   /// Returns the first layer of every stage, and the layer count. Of the cuts that fit, or of all cuts if none fits, the
   /// cuts with the shortest step are chosen. The cuts depend only on degrees, micro-batches and placement of the plan. Empty
-  /// if there are more stages than places at which a stage may begin. If the chunks of a stage have layers of their own
-  /// (cut_chunks): the first layer of every chunk.
+  /// if there are more stages than places at which a stage may begin.
   [[nodiscard]] const std::vector<int>& stages(const Plan& plan) const;
   /// Returns the numbers of virtual stages per stage that are possible for a plan, in ascending order from 1.
   [[nodiscard]] const std::vector<int>& virtual_stages_of(const Plan& plan) const;
@@ -59,8 +58,7 @@ class PlanSteps {
   /// Cached values of a split under one placement.
   struct Known {
     std::optional<std::vector<int>> cuts;
-    std::map<int, std::vector<int>> cuts_of_chunks;  ///< keyed by the number of chunks of a stage (cut_chunks)
-    std::optional<std::int64_t> most_blocks;         ///< number of blocks of the stage that has most
+    std::optional<std::int64_t> most_blocks;  ///< number of blocks of the stage that has most
     /// Steps, keyed by recomputation, virtual stages, schedule, offloaded activations, gathered weights, and whether forward
     /// frees them.
     std::map<

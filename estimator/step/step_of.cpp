@@ -9,7 +9,6 @@
 #include "estimator/layers/host_launches.hpp"
 #include "estimator/layers/overlaps.hpp"
 #include "estimator/layers/recomputed_layers.hpp"
-#include "estimator/layers/stage_chunks.hpp"
 #include "estimator/layers/token_pieces.hpp"
 #include "estimator/layers/zero_parts.hpp"
 #include "estimator/schedules/schedule.hpp"
@@ -197,23 +196,17 @@ void add_layer_tasks(const Job& job, const Plan& plan, const LayerCostTable& cos
 class StagesTasks {
  public:
   /// `origin`: as for add_tasks. The other values of the step are known.
-  StagesTasks(const StageMemories& memories, const Plan& plan, const LayerCostTable& costs, const std::vector<int>& firsts,
-              const Learned* origin, Step& step)
-      : memories_(memories),
-        job_(memories.job()),
-        plan_(plan),
-        costs_(costs),
-        firsts_(firsts),
-        origin_(origin),
-        step_(step) {}
+  StagesTasks(const StageMemories& memories, const Plan& plan, const LayerCostTable& costs, const Learned* origin,
+              Step& step)
+      : memories_(memories), job_(memories.job()), plan_(plan), costs_(costs), origin_(origin), step_(step) {}
 
   /// Adds the tasks of the next stage. Stages with equal layers have equal tasks.
   void add(const StageLayers& stage) {
     const std::size_t own = step_.tasks.size();
     // Some layers of a segment are recomputed, or have another ZeRO stage. How many All-to-alls of experts are hidden
-    // depends on the place of the stage in the pipeline. Chunks of a stage are not consecutive, and a wave has its number.
-    const bool may_be_alike = plan_.recompute_segments.empty() && plan_.zero_segments.empty() && cut_chunks(plan_) == 1 &&
-                              step_.pieces <= 1 && !job_.coefficients.software.overlaps_expert_exchanges.value_or(false);
+    // depends on the place of the stage in the pipeline. A wave has its number.
+    const bool may_be_alike = plan_.recompute_segments.empty() && plan_.zero_segments.empty() && step_.pieces <= 1 &&
+                              !job_.coefficients.software.overlaps_expert_exchanges.value_or(false);
     const LayerRange layers{stage.first, stage.last};
     if (stage.stage > 0 && may_be_alike && have_equal_layers(costs_.kinds().runs, before_, layers)) {
       for (std::size_t i = begin_before_; i < own; ++i) {
@@ -231,9 +224,7 @@ class StagesTasks {
  private:
   void add_new(const StageLayers& stage) {
     const std::size_t own = step_.tasks.size();
-    each_chunk(firsts_, plan_, stage.stage, [&](int begin, int end) {
-      add_layer_tasks(job_, plan_, costs_, {stage.stage, begin, end}, origin_, step_);
-    });
+    add_layer_tasks(job_, plan_, costs_, stage, origin_, step_);
     const std::size_t of_layers = step_.tasks.size();
     if (plan_.offload_activations) add_activation_traffic(memories_, plan_, stage, own, step_.tasks);
     const double bubble = bubble_shares(plan_, job_.assumptions).forward;
@@ -245,8 +236,6 @@ class StagesTasks {
     if (!plan_.zero_segments.empty()) {
       for (const ZeroPart& part : zero_parts(plan_, stage.first, stage.last))
         add_gather_tasks(job_, part.plan, costs_of(costs_, part), stage.stage, step_);
-    } else if (cut_chunks(plan_) > 1) {
-      add_gather_tasks(job_, plan_, held_costs(costs_, plan_, firsts_, stage.stage), stage.stage, step_);
     } else {
       add_gather_tasks(job_, plan_, costs_.between(stage.first, stage.last), stage.stage, step_);
     }
@@ -260,7 +249,6 @@ class StagesTasks {
   const Job& job_;
   const Plan& plan_;
   const LayerCostTable& costs_;
-  const std::vector<int>& firsts_;
   const Learned* origin_;
   Step& step_;
   LayerRange before_;             ///< the layers of the stage before
@@ -304,22 +292,15 @@ Step step_of(const StageMemories& memories, const Plan& plan, const LayerCostTab
   Link next;
   if (step.stages > 1) next = costs.exchanges().neighbour_link(family_bit(Axis::pipeline), Purpose::pipeline).link;
   step.transfers.resize(static_cast<std::size_t>(step.stages));
-  Bytes slowest{};
   step.tasks.reserve(static_cast<std::size_t>(step.stages) * 4);
   step.paging = paging(memories, plan);
-  StagesTasks tasks(memories, plan, costs, firsts, origin, step);
+  StagesTasks tasks(memories, plan, costs, origin, step);
   for (int stage = 0; stage < step.stages; ++stage) {
     const auto index = static_cast<std::size_t>(stage);
     const int first = firsts[index];
     tasks.add({stage, first, firsts[index + 1]});
-    Bytes crossing{};  // the largest cut at which a chunk of the stage begins
-    each_chunk(firsts, plan, stage, [&](int begin, int /*end*/) {
-      if (begin > 0) crossing = max(crossing, costs.cut_bytes(begin));
-    });
-    // With several chunks, the last stage sends to the first one, too.
-    slowest = max(slowest, crossing);
     if (stage == 0) continue;
-    const Seconds startups = next.alpha * step.pieces, hop = startups + (stage == 1 ? slowest : crossing) * next.beta;
+    const Seconds startups = next.alpha * step.pieces, hop = startups + costs.cut_bytes(first) * next.beta;
     if (origin != nullptr) {
       step.transfers[index].add_exchange(path_coefficients(Purpose::pipeline), hop, startups, *origin);
     } else {

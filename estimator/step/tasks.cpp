@@ -1,7 +1,5 @@
 #include "estimator/step/tasks.hpp"
 
-#include "estimator/layers/stage_chunks.hpp"
-
 namespace ddl {
 
 BubbleShares bubble_shares(const Plan& plan, const Assumptions& assumptions) {
@@ -21,11 +19,6 @@ LayerCosts held_costs(const LayerCostTable& costs, const Plan& plan, const std::
     return costs.between(firsts[index], firsts[index + 1]);
   };
   LayerCosts held = of(stage);
-  if (cut_chunks(plan) > 1) {
-    held = {};
-    each_chunk(firsts, plan, stage, [&](int first, int last) { held.add(costs.between(first, last), 1.0); });
-    return held;
-  }
   const int other = static_cast<int>(firsts.size()) - 2 - stage;
   if (order_of(plan.schedule).keeps_two_parts && other != stage) held.add(of(other), 1.0);
   return held;
@@ -36,11 +29,6 @@ double held_blocks(const ModelFacts& facts, const Plan& plan, const std::vector<
     const auto index = static_cast<std::size_t>(each);
     return blocks_between(facts, firsts[index], firsts[index + 1]);
   };
-  if (cut_chunks(plan) > 1) {
-    double blocks = 0;
-    each_chunk(firsts, plan, stage, [&](int first, int last) { blocks += blocks_between(facts, first, last); });
-    return blocks;
-  }
   const int other = static_cast<int>(firsts.size()) - 2 - stage;
   const bool has_two = order_of(plan.schedule).keeps_two_parts && other != stage;
   return blocks_of(stage) + (has_two ? blocks_of(other) : 0);

@@ -7,7 +7,6 @@
 #include "estimator/exchanges/gradient_exchange.hpp"
 #include "estimator/exchanges/synchronization.hpp"
 #include "estimator/layers/overlaps.hpp"
-#include "estimator/layers/stage_chunks.hpp"
 #include "estimator/layers/zero_parts.hpp"
 #include "estimator/schedules/schedule.hpp"
 #include "estimator/step/host_traffic.hpp"
@@ -122,17 +121,14 @@ class UpdatesMaker {
     if (has_local_steps(plan_, assumptions) && assumptions.local_overlap > 0)
       updates_.fragments_share = assumptions.local_overlap * assumptions.local_fragments / assumptions.local_steps;
     const bool keeps_two_parts = order_of(plan_.schedule).keeps_two_parts;
-    const int chunks = cut_chunks(plan_);
-    const bool several = keeps_two_parts || chunks > 1;
-    const std::size_t stages = (firsts_.size() - 1) / static_cast<std::size_t>(chunks);
-    LayerCosts of_all;  // costs of the two stages, or of all chunks, of a rank
-    for (std::size_t stage = 0; stage < stages; ++stage) {
-      if (stage > 0 && !several && is_like_stage_before(stage)) {
+    LayerCosts of_both;  // costs of the two stages of a rank
+    for (std::size_t stage = 0; stage + 1 < firsts_.size(); ++stage) {
+      if (stage > 0 && !keeps_two_parts && is_like_stage_before(stage)) {
         updates_.stages.push_back(Updates::Stage(updates_.stages.back()));
         continue;
       }
-      if (several) of_all = held_costs(costs_, plan_, firsts_, static_cast<int>(stage));
-      const LayerCosts& own = several ? of_all : costs_.between(firsts_[stage], firsts_[stage + 1]);
+      if (keeps_two_parts) of_both = held_costs(costs_, plan_, firsts_, static_cast<int>(stage));
+      const LayerCosts& own = keeps_two_parts ? of_both : costs_.between(firsts_[stage], firsts_[stage + 1]);
       Updates::Stage& result = updates_.stages.emplace_back();
       if (plan_.zero_segments.empty()) {
         add_held({plan_, own, held_blocks(job_.facts, plan_, firsts_, static_cast<int>(stage))}, result);
