@@ -16,6 +16,7 @@
 #include "core/error.hpp"
 #include "core/find.hpp"
 #include "estimator/choices/plan_choice.hpp"
+#include "estimator/strategies/context.hpp"
 #include "model_zoo/network/packed_sequences.hpp"
 
 namespace ddl {
@@ -89,6 +90,10 @@ LaunchOutcome launch_outcome(const Launcher& launcher, const Study& study, const
     return CannotLaunch{"the launch files recompute the same blocks of each stage"};
   if (!estimate.plan.zero_segments.empty() && !launcher.may_have_layouts)
     return CannotLaunch{"the launch files have one ZeRO stage for all layers"};
+  const Plan& plan = estimate.plan;
+  if (plan.mesh[Axis::context] > 1 && plan.context_exchange == ContextExchange::ulysses &&
+      !may_exchange_heads(study.job().facts, plan))
+    return CannotLaunch{"the launch files do not repeat heads of keys for Ulysses"};
   const LaunchRequest request{study, estimate, written};
   if (std::optional<CannotLaunch> lacks = lacks_equal_nodes(request)) return *lacks;
   LaunchOutcome outcome = launcher.launch(request);

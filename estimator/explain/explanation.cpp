@@ -11,6 +11,7 @@
 #include "estimator/layers/host_launches.hpp"
 #include "estimator/layers/overlaps.hpp"
 #include "estimator/layers/recomputed_layers.hpp"
+#include "estimator/layers/token_pieces.hpp"
 #include "estimator/memory/verdict.hpp"
 #include "estimator/step/input.hpp"
 #include "estimator/step/step_of.hpp"
@@ -174,9 +175,9 @@ class Explainer {
       for (const TimedExchange& one : layer.detail.exchanges) {
         if (one.ranks <= 1) continue;
         const double runs = runs_per_iteration(plan_, layer, one.exchange.phase);
-        const double count = runs * one.exchange.messages;
-        add({one.exchange.operation, one.exchange.axes, one.exchange.phase, one.exchange.purpose, count, one.message * count,
-             (one.time + one.hidden) * runs, one.hidden * runs});
+        const double count = runs * one.exchange.messages, pieces = pieces_of(layer.layer);
+        add({one.exchange.operation, one.exchange.axes, one.exchange.phase, one.exchange.purpose, count * pieces,
+             one.message * count, (one.time + one.hidden) * runs, one.hidden * runs});
       }
     }
     for (const HeldGradients& held : held_) {
@@ -216,8 +217,12 @@ class Explainer {
     if (all.exchanged_parameters() > 0) return own.exchanged_parameters() / all.exchanged_parameters();
     return all[LayerCount::parameters] > 0 ? own[LayerCount::parameters] / all[LayerCount::parameters] : 0.0;
   }
-  [[nodiscard]] double hops() const { return step_.hops(); }
-  [[nodiscard]] Bytes cut() const { return costs_.cut_bytes(first_of(critical_.transfer)); }
+  /// Returns in how many pieces of its tokens a layer computes and exchanges a sample.
+  [[nodiscard]] double pieces_of(int layer) const {
+    return step_.pieces > 1 && runs_in_pieces(job_.facts, layer) ? step_.pieces : 1;
+  }
+  [[nodiscard]] double hops() const { return (step_.hops() + 2 * step_.hidden_hops) * step_.pieces; }
+  [[nodiscard]] Bytes cut() const { return costs_.cut_bytes(first_of(critical_.transfer)) / step_.pieces; }
 
   /// Returns the number of blocks of a stage that backward recomputes.
   [[nodiscard]] int blocks_again(int stage) const {

@@ -15,7 +15,11 @@ double token_pieces(const ModelFacts& facts, const Plan& plan, const Assumptions
 }
 
 bool runs_in_pieces(const ModelFacts& facts, int layer) {
-  return facts.needs_input_gradient[static_cast<std::size_t>(layer)] && token_order(facts, layer) != TokenOrder::at_once;
+  const std::vector<int>& inputs = facts.model->layers[static_cast<std::size_t>(layer)].inputs;
+  const bool reads_sample = std::all_of(inputs.begin(), inputs.end(), [&](int producer) {
+    return producer < 0 || facts.of_sample[static_cast<std::size_t>(producer)];
+  });
+  return !reads_sample && token_order(facts, layer) != TokenOrder::at_once;
 }
 
 TokenPiece piece_of(const ShardContext& context, const LayerShard& shard, double pieces) {

@@ -1,5 +1,6 @@
 #include "estimator/strategies/pipeline.hpp"
 
+#include "estimator/facts/token_order.hpp"
 #include "estimator/schedules/schedule.hpp"
 
 namespace ddl {
@@ -70,7 +71,8 @@ void layer_limits(const LimitContext& context, Limits& limits) {
                         plan.zero_stage < 3 && plan.offload == Offload::none && !plan.offload_activations;
   if (context.assumptions != nullptr && context.assumptions->weight_versions && !is_plain)
     limits.add({Limit::Kind::weight_versions, static_cast<double>(plan.zero_stage), 0, -1});
-  const bool in_pieces = context.assumptions != nullptr && context.assumptions->token_pieces > 1;
+  const bool in_pieces =
+      context.assumptions != nullptr && context.assumptions->token_pieces > 1 && shortest_sequence(context.facts) > 1;
   if (in_pieces && (plan.virtual_stages > 1 || order.course != Course::around || order.fills_bubbles))
     limits.add({Limit::Kind::token_pieces, context.assumptions->token_pieces, 1, -1});
   if (plan.virtual_stages == 1) return;

@@ -120,6 +120,17 @@ TEST_CASE("the bubble of a pipeline of causal layers is divided by the number of
   }
 }
 
+TEST_CASE("forward of frozen layers runs in pieces, as that of trained ones") {
+  Plan plan = plan_on(Mesh{{Axis::pipeline, 4}}, 16);
+  plan.micro_batches = 4;
+  const std::string frozen = "gpt2@frozen=embedding+positions1+layer0+layer1+layer2+layer3+layer4+layer5";
+  for (const int pieces : {1, 8}) {
+    const OwnedJob trained = job_with("gpt2", pieces), partly = job_with(frozen, pieces);
+    CHECK(Estimator(trained.job).estimate(plan).time[Part::forward].value() ==
+          Approx(Estimator(partly.job).estimate(plan).time[Part::forward].value()).epsilon(1e-9));
+  }
+}
+
 TEST_CASE("pieces gain nothing where every block attends to the whole sequence") {
   Plan plan = plan_on(Mesh{{Axis::pipeline, 4}}, 16);
   plan.micro_batches = 4;
@@ -133,6 +144,11 @@ TEST_CASE("pieces gain nothing where every block attends to the whole sequence")
 }
 
 TEST_CASE("pieces exclude virtual stages and schedules that fill bubbles") {
+  const OwnedJob images = job_with("resnet50", 8);
+  Plan without_tokens = plan_on(Mesh{{Axis::pipeline, 4}}, 16);
+  without_tokens.micro_batches = 8;
+  without_tokens.schedule = Schedule::zero_bubble;
+  CHECK(Estimator(images.job).limits(without_tokens).empty());
   const OwnedJob owned = job_with("gpt2", 8);
   const Estimator estimator(owned.job);
   Plan plan = plan_on(Mesh{{Axis::pipeline, 4}}, 16);
