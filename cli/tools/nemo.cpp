@@ -235,7 +235,7 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"trainer.dpo.*", second_model, other_model, true},
     {"trainer.kto.*", second_model, other_model, true},
     {"trainer.knowledge_distillation.*", second_model, other_model, true},
-    {"model.kd_teacher_*", second_model, other_model, true, "*"},
+    {"model.kd_teacher_*", second_model, other_model, true, "*", "null none ~"},
     {"trainer.rm.*", "two samples are compared", other_model, true},
     {"inference.inference_micro_batch_size", "a model is served", "pass the configuration of the training instead"},
     {"model.eval_batch_size", "a model is evaluated", "pass the configuration of the training instead"},

@@ -127,6 +127,8 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"--module", in_python, write_values, false, "", "", "", batches, "--micro-batches"},
     {"model.converters", "the format of matrix products depends on this key, which is not read", "use --precision fp8",
      false, "mx"},
+    // Primus's files have a section of adapters for each of its frameworks.
+    {"lora.rank", "adapters are not read", "name the model with its adapters: --model NAME@lora=16", true, "", "0"},
     {"flux.*", "a vision model is trained", "name the trained model with --model", true},
     {"encoder.*", "a vision model is trained", "name the trained model with --model", true},
 });

@@ -25,6 +25,8 @@ constexpr auto hybrids = argument_words("hybrid_shard=yes", "hybrid_shard_zero2=
 constexpr auto offloads = argument_words("offload=weights");
 constexpr auto four_bits = argument_words("true=nf4", "false=", "1>nf4", "0>");
 constexpr auto adapters = argument_words("true=lora", "false=none", "1>lora", "0>none");
+// Without QLoRA, other arguments decide on adapters.
+constexpr auto quantized_adapters = argument_words("true=lora", "false=", "1>lora", "0>");
 constexpr auto full = argument_words("true=none", "false=");
 constexpr auto bits = argument_words("4=nf4", "8=int8", "*=");
 constexpr auto modes = argument_words("full=none", "lora=lora", "qlora=lora");
@@ -67,7 +69,7 @@ constexpr auto arguments = std::to_array<ArgumentRow>({
     {"--use_peft|--use_lora|--lora_enable", ConfigField::adapter, "lora", adapters},
     {"--use_qlora", ConfigField::base, "nf4", four_bits},
     // LMFlow's flag includes --use_lora [OptimalScale/LMFlow, src/lmflow/args.py].
-    weak(only_read({"--use_qlora", ConfigField::adapter, "lora", adapters})),
+    weak(only_read({"--use_qlora", ConfigField::adapter, "lora", quantized_adapters})),
     {"--lora_r|--lora_rank|--lora_dim|--use_llm_lora", ConfigField::adapter_rank},
     only_read({"--lora_dropout", ConfigField::adapter_dropout}),
     only_read({"--offload", PlanChoice::offload, "optimizer"}),
@@ -81,7 +83,8 @@ constexpr auto arguments = std::to_array<ArgumentRow>({
     only_read({"--target_modules|--trainable", ConfigField::adapter_layers}),
     only_read({"--load_in_bits", ConfigField::base, "", bits}),
     // Names in huggingface/peft, examples/sft/train.py.
-    only_read({"--use_peft_lora|--qlora", ConfigField::adapter, "lora", adapters}),
+    only_read({"--use_peft_lora", ConfigField::adapter, "lora", adapters}),
+    weak(only_read({"--qlora", ConfigField::adapter, "lora", quantized_adapters})),
     only_read({"--use_4bit_quantization", ConfigField::base, "nf4", four_bits}),
     only_read({"--use_8bit_quantization", ConfigField::base, "int8", common::eight_bits}),
     only_read({"--qlora", ConfigField::base, "nf4", four_bits}),
@@ -124,6 +127,7 @@ constexpr auto harmless = argument_names(
     "--seq_parallel_*", "--fsdp_config.*", "--ignore_data_skip", "--auto_find_batch_size");
 
 constexpr auto other_model = "name the trained model with --model; the other arguments of the file are used";
+constexpr auto absent = "null none ~";  // a key with such a value is as if it were missing
 constexpr auto other_adapters = "set model and plan by options: recommend MODEL@lora=16 --gpus N";
 constexpr auto refused = std::to_array<RefusedArgument>({
     {"--vision_tower", "a vision model is trained as well", other_model, true},
@@ -161,7 +165,8 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {.key = "--max_new_tokens",
      .reason = "text is generated",
      .hint = "pass the script of the training instead",
-     .without = "--do_train --learning_rate --output_dir --num_train_epochs --max_steps --per_device_train_batch_size"},
+     .without = "--do_train --learning_rate --lr --output_dir --num_train_epochs --num_epochs --epochs --max_steps "
+                "--per_device_train_batch_size --train_batch_size --gradient_accumulation_steps --optim"},
     {"--cache_dataset_only", "data is prepared", "pass the script of the training instead"},
     {"--num_generations", "samples are generated and scored in addition to training",
      "use options for the training step alone: --model, --gpus, --global-batch"},
@@ -186,8 +191,7 @@ constexpr auto refused = std::to_array<RefusedArgument>({
     {"--prefix_enable", "these adapters are not read", other_adapters},
     {"--teacher_model*", "a second model runs without gradients", other_model, true},
     // jxiw/MambaInLlama, train_configs.py: layers of a decoder become Mamba's, and the decoder teaches them.
-    {"--ssm_layers", "not all layers are transformer blocks", other_model, true, "*"},
-    {"--kl_weight", "a second model runs without gradients", other_model, true},
+    {"--ssm_layers", "not all layers are transformer blocks", other_model, true, "*", absent},
     // Hydra's configurations of programs that build their own trainer share names with Trainer's arguments.
     {"*._target_", "the program is not Hugging Face's Trainer, and its keys have other meanings",
      "set model and plan by options: recommend MODEL --gpus N"},

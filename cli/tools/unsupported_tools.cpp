@@ -43,10 +43,12 @@ constexpr auto prime_programs = argument_names("prime_rl.*", "src/prime_rl/*");
 constexpr auto nanochat_programs =
     argument_names("scripts.base_train", "scripts.mid_train", "scripts.chat_sft", "scripts.chat_rl", "scripts.base_eval");
 constexpr auto open_lm_programs = argument_names("open_lm.main", "open_lm/main.py", "*/open_lm/main.py");
-constexpr auto fms_marks = argument_names("--model_variant", "--use_dummy_dataset", "--selective_checkpointing",
+constexpr auto fms_marks = argument_names("--model_variant", "--use_dummy_dataset+--report_interval",
+                                          "--selective_checkpointing+--sharding_strategy",
                                           "--ckpt_load_path+--ckpt_save_path", "--report_interval+--sharding_strategy");
 // NVIDIA-NeMo/Megatron-Bridge, scripts/performance; NVIDIA-NeMo/Run and NVIDIA/NeMo, nemo/collections/llm/recipes.
-constexpr auto recipe_marks = argument_names("--model_recipe_name", "--model_family_name", "--factory");
+constexpr auto recipe_marks = argument_names("--model_recipe_name", "--model_family_name");
+constexpr auto recipe_programs = argument_names("nemo");
 constexpr auto xtuner_programs = argument_names("xtuner", "xtuner.*", "*/xtuner/v1/train/*");
 constexpr auto fairseq_marks =
     argument_names("common.user_dir", "distributed_training.ddp_backend", "task._name", "model._name", "criterion._name",
@@ -142,7 +144,7 @@ constexpr auto all = std::to_array<ForeignTool>({
     {"nanochat", {}, nanochat_programs, as_options},
     {"OpenLM", {}, open_lm_programs, as_options},
     {"fms-fsdp", fms_marks, {}, as_options},
-    {"NeMo or Megatron-Bridge in Python (a recipe)", recipe_marks, {}, as_options},
+    {"NeMo or Megatron-Bridge in Python (a recipe)", recipe_marks, recipe_programs, as_options},
     {"GLM or SwissArmyTransformer", sat_marks, sat_programs, as_options},
     {"MindSpeed-LLM's trainer with FSDP2", mindspeed_marks, mindspeed_programs, as_options},
     {"XTuner", {}, xtuner_programs, as_options},

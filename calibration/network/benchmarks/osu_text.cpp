@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "calibration/network/benchmarks/readers.hpp"
+#include "core/find.hpp"
 #include "core/source_text.hpp"
 
 namespace ddl {
@@ -81,6 +82,29 @@ std::optional<Title> title_of(const BenchmarkLine& line) {
 bool is_header(const BenchmarkLine& line) {
   const Words words = line.words_of_comment();
   return !words.empty() && words[0].text == "Size" && line.words()[0].text.starts_with('#');
+}
+
+/// Whether a word ends the name of a column: it is the whole name, or the unit at its end.
+bool ends_name(std::string_view word) {
+  constexpr std::array<std::string_view, 5> names{"Size", "Iterations", "Validation", "MB/s", "Messages/s"};
+  return contains(names, word) || word.ends_with("(us)") || word.ends_with("(MB/s)") || word.ends_with("(%)");
+}
+
+/// Returns the names of columns. Pages and terminals shorten the spaces between them to one, so the names are split, too.
+std::vector<std::string_view> columns_of(const BenchmarkLine& line) {
+  std::vector<std::string_view> names;
+  for (const std::string_view joined : line.columns()) {
+    std::size_t start = 0;
+    for (std::size_t at = 0; at < joined.size();) {
+      const std::size_t end = std::min(joined.find_first_of(" \t", at), joined.size());
+      if (ends_name(joined.substr(at, end - at)) || end == joined.size()) {
+        names.push_back(joined.substr(start, end - start));
+        start = end + 1;
+      }
+      at = end + 1;
+    }
+  }
+  return names;
 }
 
 class OsuTextReader {
@@ -228,10 +252,7 @@ class OsuTextReader {
 
   void read_header(const BenchmarkLine& line) {
     if (!columns_.empty()) return;
-    columns_ = line.columns();
-    // Pages and terminals shorten the tab after `Size` to one space.
-    constexpr std::string_view size = "Size ";
-    if (columns_.size() == 1 && columns_[0].starts_with(size)) columns_ = {columns_[0].substr(0, 4), columns_[0].substr(5)};
+    columns_ = columns_of(line);
     // The name of the column of times depends on the version: `Latency (us)` before 5.x, and for
     // tests of two ranks before 7.x; otherwise `Avg Latency(us)`.
     const bool in_bytes_per_second = is_bandwidth();

@@ -252,35 +252,57 @@ const ConfigurationFormat* wrapped_format(std::string_view framework) {
   return framework == "maxtext" ? &maxtext_overrides : nullptr;
 }
 
+constexpr std::string_view adapter_section = "lora.";
+
+bool has_variable(const std::string& value) { return value.find("${") != std::string::npos; }
+
+/// Whether a value of a switch is true in Python.
+bool is_on(const std::string& value) { return value == "1" || !(is_neutral(value) || says_nothing(value)); }
+
 /// Returns the name of an argument of Primus's `overrides` among those of Megatron-LM; empty for an argument without effect.
 /// Primus uses the names of Megatron-LM's variables, which differ from its options in few cases [NVIDIA/Megatron-LM,
 /// megatron/training/arguments.py, dest=]. It has its own section of adapters [AMD-AGI/Primus,
 /// primus/backends/megatron/megatron_sft_trainer.py].
-std::string unwrapped_argument(std::string argument, bool has_adapters) {
-  constexpr std::string_view section = "lora.";
-  if (argument.starts_with(section)) {
-    argument.erase(0, section.size());
-    if (!has_adapters || argument == "enabled") return {};
+std::string unwrapped_argument(std::string argument, const ConfigEntry& setting, bool has_adapters) {
+  if (argument.starts_with(adapter_section)) {
+    argument.erase(0, adapter_section.size());
+    if (argument == "enabled") return has_variable(setting.value) ? "--lora-enabled" : "";
+    if (!has_adapters || (argument == "dim" && says_nothing(setting.value))) return {};
     return "--" + (argument == "dim" ? "lora-r" : "lora-" + argument);
   }
-  return "--" + (argument == "fp8" ? "fp8-format" : argument);
+  if (argument == "fp8") return is_on(setting.value) ? "--fp8-format" : "";
+  return "--" + argument;
+}
+
+/// Adds Primus's default of the rank of adapters, unless the file sets a rank [AMD-AGI/Primus,
+/// primus/backends/megatron/peft/lora.py].
+void add_default_rank(ConfigEntries& settings, const std::string& prefix, ConfigEntry origin) {
+  origin.key = prefix + "--lora-r";
+  if (entry_named(settings, origin.key) != nullptr) return;
+  origin.value = "32";
+  settings.push_back(std::move(origin));
 }
 
 /// Moves the arguments under `prefix` to the names of their own tool.
 void unwrap_overrides(ConfigEntries& settings, const std::string& prefix, const ConfigurationFormat& format,
                       WrappedModel& wrapped) {
-  const ConfigEntry* const adapters = entry_named(settings, prefix + "lora.enabled");
-  const bool has_adapters = adapters != nullptr && lower_case(adapters->value) == "true";
+  for (ConfigEntry& setting : settings) {
+    if (setting.key.starts_with(prefix)) take_defaults(setting);
+  }
+  std::optional<ConfigEntry> adapters;
+  if (const ConfigEntry* const found = entry_named(settings, prefix + "lora.enabled")) adapters = *found;
+  const bool has_adapters = adapters && is_on(adapters->value) && !has_variable(adapters->value);
+  const bool has_none = adapters && !is_on(adapters->value);
   ConfigEntries unwrapped;
   for (ConfigEntry& setting : settings) {
     if (!setting.key.starts_with(prefix)) continue;
-    take_defaults(setting);
     std::string argument = setting.key.substr(prefix.size());
-    if (is_harmless(argument)) continue;
+    if (is_harmless(argument) || (has_none && argument.starts_with(adapter_section))) continue;
     if (!wrapped.resized && is_of_model(format, argument) && !leaves_model(setting.value)) wrapped.resized = setting;
     if (&format == &megatron_arguments) {
-      argument = unwrapped_argument(std::move(argument), has_adapters);
+      argument = unwrapped_argument(std::move(argument), setting, has_adapters);
       if (argument.empty()) continue;
+      if (argument == "--lora-enabled") setting.written = setting.key;  // it is listed as not modeled
       std::ranges::replace(argument, '_', '-');
       argument.insert(0, prefix);
     }
@@ -288,6 +310,7 @@ void unwrap_overrides(ConfigEntries& settings, const std::string& prefix, const 
     unwrapped.push_back(std::move(setting));
   }
   settings = std::move(unwrapped);
+  if (has_adapters && &format == &megatron_arguments) add_default_rank(settings, prefix, *adapters);
 }
 
 }  // namespace

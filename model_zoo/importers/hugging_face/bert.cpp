@@ -1,3 +1,6 @@
+#include <array>
+#include <utility>
+
 #include "core/source_text.hpp"
 #include "model_zoo/importers/hugging_face/families.hpp"
 
@@ -136,15 +139,39 @@ void read_encoder_sizes(HuggingFaceConfig& config, const EncoderType& type, Fami
   }
 }
 
+/// The activation of a feed-forward network, and whether its values gate others.
+struct EncoderGate {
+  std::string activation;
+  bool is_gated;
+};
+
+/// Files of Nomic AI name the gate with the activation, and state more parts, which are read in one form only
+/// [nomic-ai/nomic-bert-2048, configuration_hf_nomic_bert.py, modeling_hf_nomic_bert.py].
+EncoderGate read_gate(HuggingFaceConfig& config, const EncoderParts& usual) {
+  const std::string activation = config.activation({"hidden_act"}, usual.activation);
+  if (!usual.has_gpt_keys) return {activation, usual.is_gated};
+  for (const std::string_view key : {"qkv_proj_bias", "mlp_fc1_bias", "mlp_fc2_bias"})
+    config.require(key, false, "the matrices of the layers have no biases");
+  config.require("prenorm", false, "norms follow attention and the feed-forward network");
+  config.require("use_rms_norm", false, "norms subtract the mean");
+  config.require_number("rotary_emb_fraction", 1, "all channels of a head are rotated");
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 3> gates{
+      {{"glu", "sigmoid"}, {"swiglu", "silu"}, {"geglu", "gelu"}}};
+  const std::string name = config.text({"activation_function"}, "");
+  if (name.empty()) return {activation, usual.is_gated};
+  for (const auto& [gate, function] : gates) {
+    if (name == gate) return {std::string(function), true};
+  }
+  return {config.activation({"activation_function"}, "gelu"), false};
+}
+
 void read_encoder_parts(HuggingFaceConfig& config, const EncoderType& type, FamilyModel& model) {
   const EncoderParts& usual = type.parts;
-  // Files of Nomic AI name the gate with the activation.
-  const bool is_swiglu = usual.has_gpt_keys && config.text({"activation_function"}, "") == "swiglu";
-  const std::string activation = config.activation({"hidden_act"}, usual.activation);
-  model.set("activation", is_swiglu ? "silu" : activation);
+  const EncoderGate gate = read_gate(config, usual);
+  model.set("activation", gate.activation);
   if (usual.is_norm_before) model.set("norms", "before");
   if (!usual.has_embedding_norm) model.set_flag("embedding_norm", false);
-  if (usual.is_gated) model.set_flag("gated", true);
+  if (gate.is_gated) model.set_flag("gated", true);
   if (!usual.has_bias) model.set_flag("bias", false);
   if (usual.has_up_bias != usual.has_bias) model.set_flag("up_bias", usual.has_up_bias);
   if (usual.has_down_bias != usual.has_bias) model.set_flag("down_bias", usual.has_down_bias);

@@ -260,7 +260,11 @@ std::string HuggingFaceConfig::activation_of(std::string_view key, std::string_v
 
 std::string HuggingFaceConfig::head_with(std::string_view type, Architectures endings) {
   std::vector<std::pair<std::string, std::string>> known;
-  for (const auto& [ending, head] : endings) known.emplace_back(fmt::format("{}{}", type, ending), head);
+  for (const auto& [ending, head] : endings) {
+    std::string name = fmt::format("{}{}", type, ending);
+    const bool is_listed = std::any_of(known.begin(), known.end(), [&](const auto& each) { return each.first == name; });
+    if (!is_listed) known.emplace_back(std::move(name), head);
+  }
   return head_among(known);
 }
 

@@ -52,8 +52,14 @@ void read_windows(HuggingFaceConfig& config, const DecoderType& type, DecoderLay
                  : config.integer({"sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers"},
                                   type.parts.period, 0);
   }
+  // The layers before those with experts may have a period of their own, after which the other period starts.
+  const std::string_view prefix_key = type.parts.prefix_period_key;
+  const std::int64_t prefix = prefix_key.empty() ? 0 : config.integer({"first_k_dense_replace"}, 0, 0);
+  const std::int64_t prefix_period = prefix_key.empty() ? 1 : config.integer({prefix_key}, 1);
   for (std::int64_t i = 0; i < layers && !types && used; ++i) {
-    if (period > 0 ? (i + 1) % period != 0 : i >= whole) made.letters[static_cast<std::size_t>(i)] = 'W';
+    const bool is_prefix = i < prefix;
+    const std::int64_t place = is_prefix ? i : i - prefix, every = is_prefix ? prefix_period : period;
+    if (every > 0 ? (place + 1) % every != 0 : i >= whole) made.letters[static_cast<std::size_t>(i)] = 'W';
   }
   if (types) made.letters = *types;
   if (seen == 0) std::replace(made.letters.begin(), made.letters.end(), 'W', 'F');

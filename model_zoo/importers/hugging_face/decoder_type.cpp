@@ -119,6 +119,9 @@ void read_experts(HuggingFaceConfig& config, const DecoderType& type, Decoder& d
     for (const std::string_view key : {"expert_layer_period", "expert_layer_offset"}) config.accept(key);
   }
   if (decoder.experts == 1) config.fail(usual.count_key, "one expert is not supported: use at least 2, or 0 for an MLP");
+  // Without experts, such a type has no width for most of its layers.
+  if (decoder.experts == 0 && usual.dense == DecoderDense::first && !usual.dense_width_key.empty())
+    config.fail(usual.count_key, "layers of this type have experts: use at least 2");
   require_said(usual.active_key, usual.active);
   decoder.active = config.integer({usual.active_key}, usual.active, decoder.experts > 0 ? 1 : 0);
   if (decoder.experts > 0 && decoder.active > decoder.experts) {

@@ -110,6 +110,8 @@ struct DecoderParts {
   std::int64_t window = 0;          ///< default size of the window
   std::int64_t period = 0;          ///< n: each n-th layer has no window, or no rotary positions; 0: all layers have them
   bool has_joined_queries = false;  ///< whether queries, keys and values have one matrix in the library
+  /// Key of the period of the first, dense layers, after which `period` starts; empty: these layers are not different.
+  std::string_view prefix_period_key{};
   DecoderMixer mixer = DecoderMixer::attention;
   DecoderExperts experts{};
   bool has_gpt_keys = false;      ///< whether the file has the keys n_embd, n_head, n_layer, n_inner and n_positions

@@ -144,6 +144,7 @@ constexpr DecoderType types[] = {
       .windows = Windows::by_layer,
       .window = 4096,
       .period = 4,
+      .prefix_period_key = "prefix_dense_sliding_window_pattern",
       .experts = {.count_key = "num_experts",
                   .count = 8,
                   .active = 2,

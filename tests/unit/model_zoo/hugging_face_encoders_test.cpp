@@ -127,6 +127,36 @@ TEST_CASE("later layers of ALBERT and MPNet own no weights that they share") {
       model_of_text(R"({"model_type": "albert", "architectures": ["AlbertModel"], "num_hidden_layers": 24})");
   CHECK(longer.parameters() == albert.parameters());
   CHECK(longer.macs() > 1.9 * albert.macs());
+  // All layers of MPNet share the biases of 32 distances, so a layer owns the weights of a layer of BERT-base.
+  const Model mpnet = model_of_text(R"({"model_type": "mpnet", "architectures": ["MPNetModel"]})");
+  const Model deeper = model_of_text(R"({"model_type": "mpnet", "architectures": ["MPNetModel"], "num_hidden_layers": 24})");
+  const std::int64_t matrices = 4 * 768 * 768 + 2 * 768 * 3'072, vectors = 4 * 768 + 3'072 + 768 + 4 * 768;
+  CHECK(deeper.parameters() - mpnet.parameters() == 12 * (matrices + vectors));
+}
+
+TEST_CASE("a file of Nomic AI says whether its feed-forward network is gated") {
+  const std::string start = R"({"model_type": "nomic_bert", "architectures": ["NomicBertModel"], )";
+  // The keys of nomic-embed-text-v1.5 whose values are read.
+  const std::string usual = R"("qkv_proj_bias": false, "mlp_fc1_bias": false, "mlp_fc2_bias": false,
+      "rotary_emb_fraction": 1.0, "prenorm": false, "use_rms_norm": false, "activation_function": )";
+  const Import gated = import_hugging_face(start + usual + R"("swiglu"})", "config.json");
+  CHECK(has_line(gated, "activation: silu"));
+  CHECK(has_line(gated, "gated: yes"));
+  CHECK(has_line(import_hugging_face(start + usual + R"("geglu"})", "config.json"), "activation: gelu"));
+  CHECK(has_line(import_hugging_face(start + usual + R"("glu"})", "config.json"), "activation: sigmoid"));
+  const Import plain = import_hugging_face(start + usual + R"("gelu"})", "config.json");
+  CHECK(has_line(plain, "activation: gelu"));
+  CHECK_FALSE(has_line(plain, "gated: yes"));
+  // Without a gate, each of 12 layers has one matrix less.
+  CHECK(model_of_text(start + usual + R"("gelu"})").parameters() == 136'731'648 - 12 * 768 * 3'072);
+  for (const std::string key : {"qkv_proj_bias", "mlp_fc1_bias", "mlp_fc2_bias", "prenorm", "use_rms_norm"})
+    CHECK(refusal_of(start + "\"" + key + "\": true}").find("'" + key + ": true' is not known") != std::string::npos);
+  CHECK(refusal_of(start + R"("rotary_emb_fraction": 0.5})").find("'rotary_emb_fraction' is not 1") != std::string::npos);
+}
+
+TEST_CASE("the classes of an encoder are listed once") {
+  const std::string refusal = refusal_of(R"({"model_type": "nomic_bert", "architectures": ["Nomic"]})");
+  CHECK(refusal.find("known: NomicBertForMaskedLM, NomicBertModel, ") != std::string::npos);
 }
 
 TEST_CASE("encoders with decoders, of images and of speech have the number of parameters that transformers builds") {

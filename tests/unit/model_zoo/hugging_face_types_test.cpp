@@ -395,6 +395,12 @@ TEST_CASE("layers of a decoder have the kinds that the file lists") {
   CHECK(pattern(R"("model_type": "smollm3", "num_hidden_layers": 3, "no_rope_layers": [0, 1, 1])") == "\"NFF\"");
   CHECK(pattern(R"("model_type": "smollm3", "no_rope_layer_interval": 100)") == "");
   CHECK(pattern(R"("model_type": "cohere2", "num_hidden_layers": 8)") == "\"(WWWN)2\"");
+  // The period starts after the dense layers, which have their own.
+  const std::string cohere = R"("model_type": "cohere2_moe", "prefix_dense_intermediate_size": 512, "num_hidden_layers": )";
+  CHECK(pattern(cohere + "8") == "\"(wwwn)2\"");
+  CHECK(pattern(cohere + R"(4, "first_k_dense_replace": 1)") == "\"Nwww\"");
+  CHECK(pattern(cohere + R"(6, "first_k_dense_replace": 2, "prefix_dense_sliding_window_pattern": 2)") == "\"WNwwwn\"");
+  CHECK(refusal_of("{" + cohere + R"(4, "num_experts": 0})").find("layers of this type have experts") != std::string::npos);
   CHECK(pattern(R"("model_type": "exaone4", "num_hidden_layers": 9, "sliding_window_pattern": "LLG")") == "\"(WWN)3\"");
   CHECK(pattern(R"("model_type": "exaone4", "num_hidden_layers": 6, "sliding_window": null)") == "\"(F)6\"");
   CHECK(pattern(R"("model_type": "qwen3_next", "num_hidden_layers": 8)") == "\"(lllf)2\"");
