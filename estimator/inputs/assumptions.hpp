@@ -76,9 +76,10 @@ inline constexpr EnumNames<AttentionKernels> attention_kernel_names{"flash1", "f
 enum class Fusing { none, half, all, residuals };
 inline constexpr EnumNames<Fusing> fusing_names{"none", "half", "all", "residuals"};
 
-/// Which products are padded to whole loads of matrix units. `vocabulary`: the head, whose vocabulary is padded.
-enum class PaddedProducts { none, vocabulary, all };
-inline constexpr EnumNames<PaddedProducts> padded_products_names{"none", "vocabulary", "all"};
+/// Which products are padded to whole loads of matrix units. `vocabulary`: the head, whose vocabulary is padded. `weights`:
+/// all products of weights, but not those of attention.
+enum class PaddedProducts { none, vocabulary, weights };
+inline constexpr EnumNames<PaddedProducts> padded_products_names{"none", "vocabulary", "weights"};
 
 /// The kernels of norms of positions and of softmaxes in compiled code. A kernel cannot use a sum before it has read all of
 /// its terms. Therefore, compilers end a kernel with a sum, or keep its terms in a block.

@@ -283,7 +283,7 @@ std::span<const SettingRow> setting_rows() {
       {.key = "padded_products",
        .help =
            "matrix products in half precision that are padded to whole loads of matrix units: those of the vocabulary, or "
-           "all",
+           "of all weights",
        .kind = Kind::name,
        .names = padded_products_names,
        .by_software = true,

@@ -244,8 +244,8 @@ std::vector<Work> with_composed_layers(std::vector<Work> kernels, const Operatio
 
 bool separates_sums(CompiledSums sums, const Device& device) {
   constexpr double triton = 8.0;
-  return sums == CompiledSums::separate ||
-         (sums == CompiledSums::ampere_blocks && device.compute_capability.value_or(triton) < triton);
+  if (!device.compute_capability) return false;
+  return sums == CompiledSums::separate || (sums == CompiledSums::ampere_blocks && *device.compute_capability < triton);
 }
 
 std::vector<Work> with_separate_sums(std::vector<Work> kernels, const Operation& operation, Pass pass, double items) {

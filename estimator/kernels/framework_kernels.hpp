@@ -96,7 +96,8 @@ namespace ddl {
 [[nodiscard]] std::vector<Work> with_separate_sums(std::vector<Work> kernels, const Operation& operation, Pass pass,
                                                    double items);
 
-/// Returns whether compiled code has a kernel for each sum of a norm or softmax on a device.
+/// Returns whether compiled code has a kernel for each sum of a norm or softmax on a device. Only devices with a
+/// compute capability do: the rules are those of XLA for GPUs [XLA, service/gpu].
 [[nodiscard]] bool separates_sums(CompiledSums sums, const Device& device);
 
 /// Returns the kernels of a layer with adapters in fp32 whose base is in half precision. `input_items`: the elements of the

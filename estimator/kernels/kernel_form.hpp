@@ -33,7 +33,6 @@ struct DevicePeaks {
   bool has_matrix_units = false;  ///< the device has matrix units for the kernel's precision
   /// Whether libraries of the device have convolutions with fewer multiplications (Winograd's) in this precision.
   bool has_fast_convolutions = true;
-  bool pads_batches = false;  ///< batched products are padded to whole loads of matrix units
 };
 
 /// A constant of a formula: its name in files, its default, and its allowed range.

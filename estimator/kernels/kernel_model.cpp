@@ -209,7 +209,7 @@ DevicePeaks device_peaks(const Device& device, Precision precision) {
 }
 
 KernelModel::KernelModel(const Device& device, Precision precision, const Assumptions& assumptions, Conditions conditions,
-                         bool widens_logits)
+                         bool widens_logits, double vocabulary)
     : own_(device.kernels),
       transferred_(device.other_kernels),
       roofline_(device, precision),
@@ -219,10 +219,8 @@ KernelModel::KernelModel(const Device& device, Precision precision, const Assump
       accumulates_(sums_in_full(assumptions.mixed_precision) && is_mixed(precision)),
       copies_(assumptions.memory_format == MemoryFormat::channels_first && peaks_.has_matrix_units),
       copies_volumes_(assumptions.copies_volumes && !is_mixed(precision) && !device.is_processor) {
-  // XLA pads products in half precision alone.
-  const bool pads_all = assumptions.padded_products == PaddedProducts::all && is_mixed(precision) && !is_narrow(precision);
-  peaks_.pads_batches = pads_all;
-  if (!pads_all && assumptions.padded_products != PaddedProducts::vocabulary)
+  if (assumptions.padded_products == PaddedProducts::vocabulary) padded_length_ = vocabulary;
+  if (assumptions.padded_products != PaddedProducts::weights)
     least_per_unaligned_flop_ = seconds_per_unaligned_flop(device, peaks_);
   if (conditions == Conditions::training && peaks_.has_matrix_units && device.attainable_peak < 1)
     least_per_flop_ = 1 / (peaks_.flop_rate * device.attainable_peak);
@@ -311,6 +309,8 @@ const KernelModel::Known& KernelModel::known(const Family& family, const KernelS
   if (family.is_own && !residuals.empty()) {
     const Correction correction = correction_at(place_of(shape), residuals);
     known = {known.seconds * std::max(correction.factor, family.least_ratio), correction.is_inside};
+    known.is_near =
+        least_per_unaligned_flop_ > 0 && correction.is_inside && has_measured_lengths(shape, residuals, item_bytes_);
     // Kernels of another pass have other layouts. Without matrix units, slow kernels of one layout for long sums do not slow
     // down another layout: libraries divide long sums into parts.
     constexpr double least_sum = 2048;
@@ -388,7 +388,9 @@ KernelModel::Run KernelModel::run(const Work& asked, Pass pass, double samples) 
   const Known& known = this->known(family, shape);
   const double seconds = seconds_at_one_clock(family, known, work, pass, samples);
   const double slower = work.kernel_kind() == KernelKind::fused_attention ? attention_factor_[pass] : 1;
-  const double unaligned = has_unaligned_rows(shape, pass, item_bytes_) ? shape.flops * least_per_unaligned_flop_ : 0;
+  // Measurements of such rows on the device itself include their effect.
+  const bool is_slow = !known.is_near && has_unaligned_rows(shape, pass, item_bytes_, padded_length_);
+  const double unaligned = is_slow ? shape.flops * least_per_unaligned_flop_ : 0;
   const double attainable = is_traffic(work.kernel_kind()) ? 0 : asked.flops * samples * least_per_flop_;
   // Constants and residuals are fitted to measurements with errors, some of them at higher clocks than the datasheet's.
   const double bound = std::max({attainable, datasheet_bound(asked, pass, samples, shape, peaks_),

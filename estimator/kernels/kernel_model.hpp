@@ -34,8 +34,9 @@ class KernelModel {
  public:
   KernelModel() = default;
   /// Of the assumptions, only those about the framework's kernels are used. `widens_logits`: as in ModelFacts.
+  /// `vocabulary`: words of the model, to whose products PaddedProducts::vocabulary applies; 0: none.
   KernelModel(const Device& device, Precision precision, const Assumptions& assumptions = {},
-              Conditions conditions = Conditions::alone, bool widens_logits = true);
+              Conditions conditions = Conditions::alone, bool widens_logits = true, double vocabulary = 0);
 
   /// Returns the time of a kernel on `samples` samples. `work` is per sample.
   [[nodiscard]] KernelTime time(const Work& work, Pass pass, double samples) const;
@@ -76,6 +77,7 @@ class KernelModel {
   struct Known {
     double seconds = 0;
     bool is_inside = false;  ///< whether the kernel lies between measured kernels
+    bool is_near = false;    ///< the same, and its unaligned lengths were measured
     /// the result of seconds_at_one_clock by the dimension that grows with the samples; 0 if it is not known yet
     mutable EnumArray<Work::Batched, double> at_one_clock{};
   };
@@ -108,11 +110,12 @@ class KernelModel {
   DevicePeaks peaks_;
   double item_bytes_ = 4;
   NormSums norm_sums_ = NormSums::device;
-  double least_per_flop_ = 0;    ///< seconds per FLOP of kernels on matrix units at the attainable rate; 0: no limit
+  double least_per_flop_ = 0;            ///< seconds per FLOP of kernels on matrix units at the attainable rate; 0: no limit
   double least_per_unaligned_flop_ = 0;  ///< the same, for products whose rows are not whole loads
-  bool accumulates_ = false;     ///< whether matrix products add weight gradients to fp32 sums
-  bool copies_ = false;          ///< whether convolutions work on copies in another memory format
-  bool copies_volumes_ = false;  ///< whether 3D convolutions make copies in another format, in addition to `copies_`
+  double padded_length_ = 0;             ///< the length of products that the software pads; 0: none
+  bool accumulates_ = false;             ///< whether matrix products add weight gradients to fp32 sums
+  bool copies_ = false;                  ///< whether convolutions work on copies in another memory format
+  bool copies_volumes_ = false;          ///< whether 3D convolutions make copies in another format, in addition to `copies_`
   /// The time of attention in each pass, divided by the time of the attention kernels that formulas were fitted to.
   EnumArray<Pass, double> attention_factor_{1, 1, 1, 1};
   EnumArray<Pass, double> entropy_bytes_{};                    ///< bytes per element of cross entropy, by pass

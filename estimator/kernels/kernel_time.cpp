@@ -22,6 +22,14 @@ const MeasuredModel* find_measured(const Coefficients& coefficients, std::string
   return nullptr;
 }
 
+/// Returns the rows of the largest embedding table, which are the words of a language model.
+double vocabulary_of(const ModelFacts& facts) {
+  std::int64_t words = 0;
+  for (std::size_t i = 0; i < facts.tensor_role.size(); ++i)
+    if (facts.tensor_role[i] == TensorSplitRole::lookup) words = std::max(words, facts.tensor_units[i]);
+  return static_cast<double>(words);
+}
+
 }  // namespace
 
 double update_bytes_per_parameter(Optimizer optimizer, Precision precision, UpdateImplementation implementation) {
@@ -37,7 +45,8 @@ KernelTimes::KernelTimes(const ModelFacts& facts, const Device& device, const Co
                          Precision precision, Optimizer optimizer, std::optional<KernelScale> scale,
                          const MeasuredKernels* measured_kernels, const Assumptions& assumptions)
     : roofline_(device, update_precision(precision)),
-      model_(device, update_precision(precision), assumptions, Conditions::training, facts.widens_logits),
+      model_(device, update_precision(precision), assumptions, Conditions::training, facts.widens_logits,
+             vocabulary_of(facts)),
       persistent_(persistent_kernels(device, precision)),
       precision_(precision),
       update_precision_(update_precision(precision)),

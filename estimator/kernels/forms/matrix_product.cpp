@@ -38,7 +38,7 @@ constexpr double aligned_bytes = 16;
 /// aligned to `aligned_bytes`. An example is heads of 108 channels in half precision [BigScience, chronicles of
 /// tr11-176B-ml: steps take a third longer than with 104, 112 or 144 channels].
 bool misses_matrix_units(const KernelShape& shape, const DevicePeaks& peaks) {
-  if (!(shape.items > 0) || peaks.pads_batches) return false;
+  if (!(shape.items > 0)) return false;
   const double aligned_items = std::max(1.0, std::floor(aligned_bytes * shape.items / shape.bytes + 1e-9));
   const auto is_odd = [&](double length) { return length == std::floor(length) && std::fmod(length, aligned_items) != 0; };
   // Long sums run over tokens, whose elements are not contiguous in memory.
