@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "core/error.hpp"
@@ -101,7 +103,9 @@ class Lstm final : public Operation {
     } else {
       together.flops += 2 * all_rows * state * all_steps;
       together.weight_items = all_rows * (from + state + 2);
-      together.m = all_rows, together.n = from + state, together.k = all_steps;
+      // Two products, of the input's and of the state's matrix, are counted as one. A sum of their lengths must not look like
+      // the length of unaligned rows.
+      together.m = all_rows, together.n = 8 * std::ceil(from / 8) + state, together.k = all_steps;
       together.batched = Work::Batched::k;
     }
     // The kernels of one time step are counted as one product with the state's matrix.
