@@ -149,7 +149,8 @@ TEST_CASE("Files of flash-linear-attention have the defaults of this library") {
         24 * (4 * d * d + 3 * d * width + 2 * d) + 2 * 32000 * d + d);
   CHECK(parameters_of(R"("model_type": "transformer", "num_kv_heads": 8, "tie_word_embeddings": true)") ==
         24 * (2 * d * d + 2 * d * d / 4 + 3 * d * width + 2 * d) + 32000 * d + d);
-  CHECK(refusal_of(R"({"model_type": "transformer", "window_size": 512})").find("attends to all tokens") != std::string::npos);
+  CHECK(refusal_of(R"({"model_type": "transformer", "window_size": 512})").find("attends to all tokens") !=
+        std::string::npos);
   // The heads of Mamba-2 follow from the width; transformers has 128 unless the file says otherwise.
   const std::string sizes = R"("model_type": "mamba2", "hidden_size": 1024, "num_hidden_layers": 2, "n_groups": 1)";
   CHECK(parameters_of(sizes + R"(, "vocab_size": 32000, "fuse_norm": true)") ==
