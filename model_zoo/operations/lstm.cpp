@@ -103,8 +103,8 @@ class Lstm final : public Operation {
     } else {
       together.flops += 2 * all_rows * state * all_steps;
       together.weight_items = all_rows * (from + state + 2);
-      // Two products, of the input's and of the state's matrix, are counted as one. A sum of their lengths must not look like
-      // the length of unaligned rows.
+      // Two products, of the input's and of the state's matrix, are counted as one. A sum of their lengths must not look
+      // like the length of unaligned rows.
       together.m = all_rows, together.n = 8 * std::ceil(from / 8) + state, together.k = all_steps;
       together.batched = Work::Batched::k;
     }
