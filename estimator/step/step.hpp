@@ -156,7 +156,8 @@ struct Counts {
   const bool longest = task.stage == critical.time;
   if (!step.in_slots) {
     double waits = critical.unwaited >= 0 && task.stage != critical.unwaited ? task.bubble : 0;
-    if (!critical.waits.empty()) waits *= critical.waits[static_cast<std::size_t>(task.wave * step.stages + task.stage)];
+    const std::ptrdiff_t wave = task.wave, stages = step.stages;
+    if (!critical.waits.empty()) waits *= critical.waits.begin()[wave * stages + task.stage];
     return longest ? Counts{task.part, step.micro_batches, waits} : Counts{task.part, 0, waits};
   }
   if (task.part == Part::forward || task.part == Part::backward) {

@@ -83,8 +83,7 @@ std::unique_ptr<PreparedKernel> prepare_as(const Device& device, const Problem& 
       if (s.has_bias) {
         arguments.push_back({{TensorRole::bias, 0, problem.output.channels, false}, DNNL_ARG_BIAS, s.bias, s.bias});
       }
-      return primitive_kernel(device, Forward(forward), forward.scratchpad_desc(), forward.impl_info_str(),
-                              std::move(arguments));
+      return primitive_kernel(device, Forward(forward), forward.scratchpad_desc(), forward.impl_info_str(), arguments);
     case Pass::backward_data: {
       const auto backward =
           describe_backward<BackwardData>(device, attributes, forward, direct, any(s.source), any(s.weights),
@@ -94,7 +93,7 @@ std::unique_ptr<PreparedKernel> prepare_as(const Device& device, const Problem& 
           {{TensorRole::weight, 0, weights, false}, DNNL_ARG_WEIGHTS, s.weights, backward.weights_desc()},
           {{TensorRole::input_gradient, 0, in, true}, DNNL_ARG_DIFF_SRC, s.source, backward.diff_src_desc()}};
       return primitive_kernel(device, BackwardData(backward), backward.scratchpad_desc(), backward.impl_info_str(),
-                              std::move(arguments));
+                              arguments);
     }
     default: {
       const auto backward =
@@ -112,7 +111,7 @@ std::unique_ptr<PreparedKernel> prepare_as(const Device& device, const Problem& 
             {{TensorRole::bias_gradient, 0, problem.output.channels, true}, DNNL_ARG_DIFF_BIAS, s.bias, s.bias});
       }
       return primitive_kernel(device, BackwardWeights(backward), backward.scratchpad_desc(), backward.impl_info_str(),
-                              std::move(arguments));
+                              arguments);
     }
   }
 }

@@ -41,7 +41,7 @@ std::unique_ptr<PreparedKernel> prepare_fully_connected(const Device& device, co
                    {{TensorRole::output, 0, rows * to, true}, DNNL_ARG_DST, destination, destination}};
       if (has_bias) arguments.push_back({{TensorRole::bias, 0, to, false}, DNNL_ARG_BIAS, bias, bias});
       return primitive_kernel(device, dnnl::inner_product_forward(forward), forward.scratchpad_desc(),
-                              forward.impl_info_str(), std::move(arguments));
+                              forward.impl_info_str(), arguments);
     case Pass::backward_data: {
       const auto backward =
           describe_backward<dnnl::inner_product_backward_data>(device, attributes, forward, source, weights, destination);
@@ -49,7 +49,7 @@ std::unique_ptr<PreparedKernel> prepare_fully_connected(const Device& device, co
                    {weight, DNNL_ARG_WEIGHTS, weights, weights},
                    {{TensorRole::input_gradient, 0, rows * from, true}, DNNL_ARG_DIFF_SRC, source, source}};
       return primitive_kernel(device, dnnl::inner_product_backward_data(backward), backward.scratchpad_desc(),
-                              backward.impl_info_str(), std::move(arguments));
+                              backward.impl_info_str(), arguments);
     }
     default: {
       const auto backward = has_bias ? describe_backward<dnnl::inner_product_backward_weights>(
@@ -61,7 +61,7 @@ std::unique_ptr<PreparedKernel> prepare_fully_connected(const Device& device, co
                    {{TensorRole::weight_gradient, 0, to * from, true}, DNNL_ARG_DIFF_WEIGHTS, weights, weights}};
       if (has_bias) arguments.push_back({{TensorRole::bias_gradient, 0, to, true}, DNNL_ARG_DIFF_BIAS, bias, bias});
       return primitive_kernel(device, dnnl::inner_product_backward_weights(backward), backward.scratchpad_desc(),
-                              backward.impl_info_str(), std::move(arguments));
+                              backward.impl_info_str(), arguments);
     }
   }
 }

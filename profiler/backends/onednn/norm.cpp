@@ -81,8 +81,7 @@ std::unique_ptr<PreparedKernel> prepare_as(const Device& device, const Problem& 
                                        statistic(0, true),
                                        statistic(1, true),
                                        {{TensorRole::output, 0, items, true}, DNNL_ARG_DST, plain, inner}});
-    return primitive_kernel(device, Forward(forward), forward.scratchpad_desc(), forward.impl_info_str(),
-                            std::move(arguments));
+    return primitive_kernel(device, Forward(forward), forward.scratchpad_desc(), forward.impl_info_str(), arguments);
   }
   // Backward-data also computes the gradients of scale and shift, so backward-weight runs no kernel.
   if (problem.pass != Pass::backward_data) return empty_kernel();
@@ -98,8 +97,7 @@ std::unique_ptr<PreparedKernel> prepare_as(const Device& device, const Problem& 
     arguments.push_back({{TensorRole::bias_gradient, 0, parameters.items(), true}, name, trained, trained});
     if (!one && !together) arguments.back().behind = SecondTensor{DNNL_ARG_DIFF_SHIFT, channels};
   }
-  return primitive_kernel(device, Backward(backward), backward.scratchpad_desc(), backward.impl_info_str(),
-                          std::move(arguments));
+  return primitive_kernel(device, Backward(backward), backward.scratchpad_desc(), backward.impl_info_str(), arguments);
 }
 
 /// One channel in the gradient of a batch norm. The planes of the channel are `stride` elements apart.

@@ -64,7 +64,7 @@ std::unique_ptr<PreparedKernel> prepare_pool(const Device& device, const Problem
                  {{TensorRole::output, 0, out, true}, DNNL_ARG_DST, destination, destination}};
     if (winners.get_size() > 0) arguments.push_back(kept(true));
     return primitive_kernel(device, dnnl::pooling_forward(forward), forward.scratchpad_desc(), forward.impl_info_str(),
-                            std::move(arguments));
+                            arguments);
   }
   if (problem.pass != Pass::backward_data) return empty_kernel();
   const dnnl::pooling_backward::primitive_desc backward = describe_pool_backward(device, scratch, forward, pooling);
@@ -72,7 +72,7 @@ std::unique_ptr<PreparedKernel> prepare_pool(const Device& device, const Problem
                {{TensorRole::input_gradient, 0, in, true}, DNNL_ARG_DIFF_SRC, source, source}};
   if (winners.get_size() > 0) arguments.push_back(kept(false));
   return primitive_kernel(device, dnnl::pooling_backward(backward), backward.scratchpad_desc(), backward.impl_info_str(),
-                          std::move(arguments));
+                          arguments);
 }
 
 }  // namespace
