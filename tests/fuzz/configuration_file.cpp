@@ -1,8 +1,6 @@
 // Fuzzes a configuration of another tool: any text is parsed, not recognized, or refused.
 
-#include "cli/options/configurations/configuration.hpp"
-#include "tests/fuzz/fuzzer.hpp"
-#include "tests/fuzz/reports.hpp"
+#include "tests/fuzz/configuration.hpp"
 
 namespace ddl {
 namespace {
@@ -24,12 +22,6 @@ const char* ending_of(const std::string& text) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text = ddl::text_of(data, size);
-  const ddl::FileOfText file(text, ddl::ending_of(text));
-  const auto read = ddl::result_of([&] { return ddl::recognize_configuration(file.path()); });
-  if (!read || !*read) return 0;
-  const auto asked =
-      ddl::result_of([&] { return ddl::options_of(**read, {}, {}, [](const std::string&) { return false; }); });
-  if (asked) ddl::require(asked->own.gpus.value_or(0) >= 1, "a plan without devices");
-  ddl::look_at_reports({"check", file.path()}, {"text", "json"}, text);
+  ddl::look_at_configuration(text, ddl::ending_of(text));
   return 0;
 }

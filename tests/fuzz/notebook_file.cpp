@@ -2,9 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/options/configurations/configuration.hpp"
-#include "tests/fuzz/fuzzer.hpp"
-#include "tests/fuzz/reports.hpp"
+#include "tests/fuzz/configuration.hpp"
 
 namespace ddl {
 namespace {
@@ -26,13 +24,6 @@ std::string notebook_of(const std::string& text) {
 }  // namespace ddl
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string text = ddl::notebook_of(ddl::text_of(data, size));
-  const ddl::FileOfText file(text, ".ipynb");
-  const auto read = ddl::result_of([&] { return ddl::recognize_configuration(file.path()); });
-  if (!read || !*read) return 0;
-  const auto asked =
-      ddl::result_of([&] { return ddl::options_of(**read, {}, {}, [](const std::string&) { return false; }); });
-  if (asked) ddl::require(asked->own.gpus.value_or(0) >= 1, "a plan without devices");
-  ddl::look_at_reports({"check", file.path()}, {"text", "json"}, text);
+  ddl::look_at_configuration(ddl::notebook_of(ddl::text_of(data, size)), ".ipynb");
   return 0;
 }
