@@ -316,6 +316,16 @@ TEST_CASE("autocast's softmax between two products writes fp32, and its result i
         seconds(MixedPrecision::half_gradients, CompositeKernels::fused));
 }
 
+namespace {
+
+double activation_items(const std::vector<Work>& kernels) {
+  double items = 0;
+  for (const Work& work : kernels) items += work.activation_items;
+  return items;
+}
+
+}  // namespace
+
 TEST_CASE("TensorFlow 1 composes layer norms, softmaxes and dropouts of operators") {
   const Model model = parse_model(
       "format: 1\nmodel: m\ninput: {channels: 24, tokens: 16}\nlayers:\n"
@@ -323,14 +333,9 @@ TEST_CASE("TensorFlow 1 composes layer norms, softmaxes and dropouts of operator
       "m.yaml");
   const auto more = [&](std::size_t layer, Pass pass, bool mixed) {
     const Layer& at = model.layers[layer];
-    const auto sum = [](const std::vector<Work>& kernels) {
-      double items = 0;
-      for (const Work& work : kernels) items += work.activation_items;
-      return items;
-    };
     const std::vector<Work> kernels = at.operation->kernels(pass, at.input_shapes, at.output_shape);
     const auto elements = static_cast<double>(at.output_shape.items());
-    return sum(with_composed_layers(kernels, *at.operation, pass, elements, mixed)) - sum(kernels);
+    return activation_items(with_composed_layers(kernels, *at.operation, pass, elements, mixed)) - activation_items(kernels);
   };
   using enum Pass;
   const double scores = 2 * 16 * 16;
@@ -358,14 +363,9 @@ TEST_CASE("older compiled code has a kernel for each sum of a layer norm or soft
       "m.yaml");
   const auto more = [&](std::size_t layer, Pass pass) {
     const Layer& at = model.layers[layer];
-    const auto sum = [](const std::vector<Work>& kernels) {
-      double items = 0;
-      for (const Work& work : kernels) items += work.activation_items;
-      return items;
-    };
     const std::vector<Work> kernels = at.operation->kernels(pass, at.input_shapes, at.output_shape);
-    return sum(with_separate_sums(kernels, *at.operation, pass, static_cast<double>(at.output_shape.items()))) -
-           sum(kernels);
+    return activation_items(with_separate_sums(kernels, *at.operation, pass, static_cast<double>(at.output_shape.items()))) -
+           activation_items(kernels);
   };
   using enum Pass;
   constexpr double items = 24 * 16, scores = 2 * 16 * 16;
